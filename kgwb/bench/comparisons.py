@@ -144,8 +144,11 @@ class ResultsComparison:
         """Compare two results folders. ``on_progress`` is called after each question whose runs are compared.
 
         ``drawn_by`` are the results by which the questions of a sample were chosen, if these are not
-        the ones before. ``side_by_side`` are all comparisons that are made at the same time.
+        the ones before. Repeats were made to compare with those, and do not count then.
+        ``side_by_side`` are all comparisons that are made at the same time.
         """
+        if drawn_by is not None:
+            after = after.without_repeats()
         self.before = before
         self.after = after
         order = list(OUTCOME_STATES)
@@ -329,15 +332,23 @@ class ResultsComparison:
         "" if none ended in one, before or after the change.
         """
         errors: Counter[str] = Counter()
+        answered = []
         for id_, outcome in self.outcomes.items():
             if outcome == FAILED:
-                error = self.after.rows[id_]["error"] or self.before.rows[id_]["error"]
+                row = self.after.rows[id_]
+                error = row["error"] or self.before.rows[id_]["error"]
                 errors[error or FAILED_REPEATS] += 1
+                if row["error"] is None:
+                    answered.append(row)
         if not errors:
             return ""
         [(error, _)] = errors.most_common(1)
         count = pluralize(errors.total(), "question")
-        return f"{count} left out, since they ended in an error: {shorten(single_line(error))}"
+        text = f"{count} left out, since they ended in an error: {shorten(single_line(error))}"
+        if answered:
+            right = len(answered) - sum(map(is_lost, answered))
+            text += f"; {len(answered)} of them without one now, {right} right"
+        return text
 
     def _describe_repeated(self) -> str:
         """Return how often the questions that were repeated were right before and after; "" without any."""
@@ -528,6 +539,13 @@ class ResultsComparison:
             return NO_DIFFERENCE
         p_value, _ = self.adjust_p_value(measure)
         return MAY_BE_CHANCE if p_value > SIGNIFICANCE_LEVEL else MORE_THAN_CHANCE
+
+    @property
+    def is_loss(self) -> bool:
+        """Whether F1 fell; if it cannot be compared, whether more questions are broken than fixed."""
+        with suppress(InputError):
+            return self.compare_scores("f1").difference < 0
+        return self.counts["broken"] > self.counts["fixed"]
 
     def _describe_chance(self, measure: str) -> str:
         """Return what ``judge`` returns, with the p-value and the adjusted one."""
@@ -808,10 +826,10 @@ def make_best_by_question(comparisons: Sequence[ResultsComparison]) -> Table:
 
 
 def make_grid_table(comparisons: Sequence[ResultsComparison]) -> Table:
-    """Return a table of F1 with a row for each set of prompts and a column for each model.
+    """Return a table of F1 with a row for each set of prompts and a column for each choice of models.
 
     A cell has the difference to the first results. In the first column it is the effect of the
-    prompts alone, in the first row that of the model alone; any other cell also has how far the
+    prompts alone, in the first row that of the models alone; any other cell also has how far the
     effect of both exceeds the sum of the two. The prompts are named by letters, which the caption
     explains. Without several of each there are no rows.
     """
@@ -822,39 +840,45 @@ def make_grid_table(comparisons: Sequence[ResultsComparison]) -> Table:
         prompts = str(results.config.get("prompts"))
         named = [part for part in results.name.split(", ") if part.startswith("prompts=")]
         legend.setdefault(prompts, (named or [results.name])[0])
-        places.append((prompts, ", ".join(dict.fromkeys(results.model_specs.values()))))
-    (first_prompts, first_model), *others = places
+        places.append((prompts, results.describe_models()))
+    (first_prompts, first_models), *others = places
     for place, comparison in zip(others, comparisons, strict=True):
         grid.setdefault(place, comparison)
-    models = list(dict.fromkeys(model for _, model in places))
-    if min(len(legend), len(models)) < 2:
+    columns = list(dict.fromkeys(models for _, models in places))
+    if min(len(legend), len(columns)) < 2:
         return Table(("F1",), ())
     rows = []
     names = []
     for letter, prompts in zip(ascii_uppercase, legend, strict=False):
         names.append(f"{letter}: {legend[prompts]}")
         row = [f"prompts {letter}"]
-        for model in models:
-            alone = [grid.get((prompts, first_model)), grid.get((first_prompts, model))]
-            row.append(_describe_cell(grid.get((prompts, model)), alone))
+        for models in columns:
+            alone = [grid.get((prompts, first_models)), grid.get((first_prompts, models))]
+            row.append(_describe_cell(grid.get((prompts, models)), alone))
         rows.append(row)
     with suppress(InputError):
         rows[0][1] = f"{comparisons[0].compare_scores('f1').first:.3f}, measured first"
-    return Table(("F1", *models), rows, "; ".join(names))
+    return Table(("F1", *columns), rows, "; ".join(names))
 
 
 def _describe_cell(
     comparison: ResultsComparison | None, alone: Sequence[ResultsComparison | None]
 ) -> str:
-    """Return F1 with its change, and how far this exceeds the sum of the two ``alone``; NOT_LOCATED if not known."""
+    """Return F1 with its change, how far this exceeds the sum of the two ``alone``, and from how many questions.
+
+    Where F1 is not compared, it is what became of the questions; NOT_LOCATED if none was asked.
+    """
     if comparison is None:
         return NOT_LOCATED
     try:
+        compared = comparison.compare_measure("f1")
         scores = comparison.compare_scores("f1")
         effects = [each.compare_scores("f1").difference for each in alone if each]
     except InputError:
-        return NOT_LOCATED
-    text = f"{scores.second:.3f}, {scores.difference:+.3f}, {comparison.judge('f1')}"
+        return f"{comparison.format_counts()}, of {pluralize(len(comparison.outcomes), 'question')}"
+    text = f"{scores.second:.3f}, {scores.difference:+.3f}, {comparison.judge('f1')}, n {compared.questions}"
+    if comparison.counts[FAILED]:
+        text += f", {comparison.counts[FAILED]} {FAILED}"
     if len(effects) == 2:
         text += f"; {scores.difference - sum(effects):+.3f} beyond the sum of both alone"
     return text

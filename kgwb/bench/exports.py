@@ -77,9 +77,10 @@ CHANGE_FIGURES = (
     "questions",
     *(name.replace(" ", "_") for name in OUTCOME_STATES),
     FAILED_ASSERTIONS,
+    "f1",
     *VERDICT_FIGURES,
 )
-"""The figures of a retry on which a condition can be put: also the number of questions by outcome."""
+"""The figures of a retry on which a condition can be put: also the number of questions by outcome, and F1 after it."""
 MAX_CASE_CHARS = 300
 _COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
     "<=": operator.le,
@@ -226,11 +227,12 @@ def make_change_suite(comparison: ResultsComparison) -> Suite:
 
 
 def _judge_change(comparison: ResultsComparison) -> dict[str, float]:
-    """Return the VERDICT_FIGURES of a retry. Raises InputError if F1 cannot be compared."""
+    """Return F1 after a change, and the VERDICT_FIGURES. Raises InputError if F1 cannot be compared."""
     scores = comparison.compare_scores("f1")
     is_beyond_chance = comparison.judge("f1") == MORE_THAN_CHANCE
     low, high = scores.confidence_interval
     return {
+        "f1": scores.second,
         "better": float(is_beyond_chance and scores.difference > 0),
         "worse": float(is_beyond_chance and scores.difference < 0),
         "f1_change": scores.difference,

@@ -86,29 +86,27 @@ class LoadedResults:
     """A results folder, read into memory."""
 
     name: str
-    label_suffix: str
-    """Distinguishes its figures from those of other folders: ", name", or "" if there are no others."""
     folder: Path
     config: Mapping[str, Any]
     rows: Mapping[str, BenchRow]
     """By question id, in the order in which they were written."""
     losses_by_id: Mapping[str, BenchRow] = field(repr=False)
     """Rows of the ladder by question id, as far as they are about the present result."""
+    label_suffix: str = ""
+    """Distinguishes its figures from those of other folders: ", name", or "" if there are no others."""
 
     @classmethod
-    def read(cls, folder: Path, name: str = "", tail: str = "") -> LoadedResults:
+    def read(cls, folder: Path, name: str = "") -> LoadedResults:
         """Read a results folder into memory. Nothing in the folder is changed.
 
-        ``name`` is by default that of the folder, and ``tail`` becomes ``label_suffix``. Rows of
-        the ladder that are not about the present result are left out. Raises InputError if it holds
-        no results, or damaged ones.
+        ``name`` is by default that of the folder. Rows of the ladder that are not about the present
+        result are left out. Raises InputError if it holds no results, or damaged ones.
         """
         config, results = read_results(folder)
         rows = {row["id"]: row for row in results}
         loss_file = RowFile(folder / LADDER_FILE, LossRowSchema, writable=False)
         return cls(
             name=unquote(name) or show_folder_name(folder),
-            label_suffix=unquote(tail),
             folder=folder,
             config=config,
             rows=rows,
@@ -143,6 +141,11 @@ class LoadedResults:
             if id_ in rows_by_id:
                 losses[id_] = loss
         return replace(self, rows=rows_by_id, losses_by_id=losses)
+
+    def without_repeats(self) -> LoadedResults:
+        """Return a copy of the results with the first ask of each question alone."""
+        first_asks = [{**row, "asks": [], "asks_before": []} for row in self.rows.values()]
+        return self.with_rows(first_asks)
 
     def in_slices(self, slices: Collection[str]) -> LoadedResults:
         """Return a copy with only the questions that are in all of the slices. Raises InputError without any."""
@@ -198,6 +201,11 @@ class LoadedResults:
         if not isinstance(models, dict):
             models = {"": models}
         return {name: str(spec) for name, spec in models.items()}
+
+    def describe_models(self) -> str:
+        """Return the models as text: the default for all agents, and that of each agent with one of its own."""
+        specs = self.model_specs.items()
+        return ", ".join(f"{agent}={spec}" if agent else spec for agent, spec in specs)
 
     def model(self, agent: str) -> ChatModel:
         """Open the model that an agent was measured with; "" is the default.

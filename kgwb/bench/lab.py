@@ -31,7 +31,7 @@ from kgwb.bench.comparisons import (
     load_prompt_texts,
 )
 from kgwb.bench.cost import Budget, Prices, sum_usage
-from kgwb.bench.figures import LoadedResults, show_folder_name
+from kgwb.bench.figures import LoadedResults
 from kgwb.bench.formats import time_now
 from kgwb.bench.ladder import locate_losses
 from kgwb.bench.questions import (
@@ -76,12 +76,11 @@ from kgwb.llm.base import ChatModel
 from kgwb.run import Replay, Run, System, systems
 from kgwb.run.answers import Dialogue
 from kgwb.run.models import open_model
-from kgwb.run.prompts import PROMPT_NAME, Prompts, shipped_names
+from kgwb.run.prompts import PROMPT_NAME, Prompts, copy_beside, shipped_names
 from kgwb.run.record import current_settings
 from kgwb.run.steps import Call, Step
 from kgwb.run.store import CallStore, find_store
 from kgwb.run.systems import SystemSource
-from kgwb.settings import Settings
 from kgwb.show.html import div, static_page, tag
 from kgwb.show.run_state import ANSWER_STATE_ICONS, RIGHT
 from kgwb.show.tables import Table
@@ -149,20 +148,27 @@ class RetryExperiment:
         model: ChatModel | str | None = None,
         models: Mapping[str, ChatModel | str] | None = None,
         system: SystemSource | None = None,
+        base: str | Path | None = None,
     ) -> None:
         """Read the results, and open their graph and models.
 
-        ``kg``, ``model`` and ``models`` (by agent) take the place of those that were measured.
+        ``base`` is a retry, or a folder of kept prompts, which stands for the retry that its prompts
+        come from: changes are made to its setup in place of that of ``folder``. ``kg``, ``model``
+        and ``models`` (by agent) take the place of those that were measured.
         ``system`` must be given if the one that was measured is not among the names of systems.
         Raises InputError if the folder holds no results, or if the graph is not the one that was
         measured.
         """
         self.earlier_results = LoadedResults.read(Path(folder))
+        self.base = self.earlier_results
+        """The results whose setup is changed."""
+        if base is not None:
+            self.base = LoadedResults.read(_find_base(Path(base)))
         measured_system = self.earlier_results.config.get("system")
         if system is None:
             system = self._load_measured_system(str(measured_system))
         self.system = systems.resolve_system(system)
-        self.kg = self.earlier_results.open_graph(kg)
+        self.kg = self.base.open_graph(self.earlier_results.open_graph(kg))
         specs = dict(models or {})
         if model:
             specs.setdefault("", model)
@@ -170,9 +176,9 @@ class RetryExperiment:
         for agent, spec in specs.items():
             self._given_models[agent] = open_model(spec)
         self.models: dict[str, ChatModel] = {}
-        for agent in self.earlier_results.model_specs:
+        for agent in self.base.model_specs:
             if agent not in self._given_models:
-                self.models[agent] = self.earlier_results.model(agent)
+                self.models[agent] = self.base.model(agent)
         self.models.update(self._given_models)
 
     def _load_measured_system(self, name: str) -> System:
@@ -211,81 +217,65 @@ class RetryExperiment:
         *,
         must_differ: bool = True,
     ) -> BenchSetup:
-        """Return the setup that was measured, with these prompts, models and changed settings.
+        """Return the setup of ``base``, with these prompts, models and changed settings.
 
         A prompt that is not given stays the one that was measured, if a saved run used it; else it is
         the one that kgwb has now. The values of settings are texts, as they are typed. Raises
         SettingError, PromptError for prompts that the system cannot use, and InputError if the setup
-        ``must_differ`` from what was measured and nothing differs.
+        ``must_differ`` from the one of ``base`` and nothing differs.
         """
         given_prompts = prompts or Prompts()
         self.system.check_prompts(given_prompts)
-        config = self.earlier_results.config
-        setup = BenchSetup(
-            kg=self.kg,
-            system=self.system,
-            models=self.models,
-            settings=self._changed_settings(typed_settings or {}),
-            prompts=self._with_measured_prompts(given_prompts),
-            embeddings=Embeddings(
-                str(config.get("embeddings")), cache_folder=cache_dir(), trusted=False
-            ),
-        )
-        if must_differ and self.is_measured_setup(setup):
+        setup = self._restore_setup(self.base, self.models, given_prompts, typed_settings or {})
+        if must_differ and not self.describe_changes(setup):
             raise InputError(
                 "no question is asked again, since nothing was changed: this is the setup that "
-                f"{self.earlier_results.folder} was measured with",
+                f"{self.base.folder} was measured with",
                 hint="change a prompt (in the editor, or in a file such as "
                 f"{self.system.name}/NAME.md of the folder of prompts), a setting, or a model",
             )
         return setup
 
-    def _with_measured_prompts(self, prompts: Prompts) -> Prompts:
-        """Return the given prompts, with those added that were measured and differ from the system's present ones.
+    def _restore_setup(
+        self,
+        results: LoadedResults,
+        models: Mapping[str, ChatModel],
+        prompts: Prompts,
+        typed_settings: Mapping[str, str],
+    ) -> BenchSetup:
+        """Return the setup that results were measured with, with these models, and with given prompts and settings.
 
-        A prompt is added as text, if a saved run used it and it has the measured fingerprint. Given
-        ones stay.
+        A measured prompt that differs from the system's present one is added as text, if a saved run
+        used it and it has the measured fingerprint. Given ones stay. Measured settings that this
+        version lacks are left out; typed ones are parsed. Raises SettingError for an unknown name
+        or an impossible value.
         """
-        measured = self.earlier_results.config.get("prompts", {})
-        present = Prompts().for_system(self.system.prompts)
-        changed_names = []
-        for name in self.system.prompt_names:
-            if name not in measured or prompts.has_own(name):
-                continue
-            if fingerprint(present.text(name)) != measured[name]:
-                changed_names.append(name)
-        texts = load_prompt_texts(self.earlier_results, changed_names)
-        for name, text in texts.items():
-            if fingerprint(text) == measured[name]:
+        for name, text in _find_texts(results, self.system).items():
+            if text is not None and not prompts.has_own(name):
                 prompts = prompts.with_text(name, text)
-        return prompts
 
-    def describe_changes(self, setup: BenchSetup) -> list[str]:
-        """Return a sentence for everything in which a setup differs from what was measured."""
-        changes = describe_config_changes(self.earlier_results.config, setup.to_config())
-        return [single_line(change) for change in changes]
-
-    def is_measured_setup(self, setup: BenchSetup) -> bool:
-        """Return whether a setup is the one that was measured, so that there is nothing to ask again."""
-        return not self.describe_changes(setup)
-
-    def _changed_settings(self, typed_settings: Mapping[str, str]) -> Settings:
-        """Return the settings that were measured, with some changed.
-
-        ``typed_settings`` has texts, which are parsed. Measured settings that this version lacks
-        are left out. Raises SettingError for an unknown name or an impossible value.
-        """
-        config = self.earlier_results.config
-        measured = config.get("settings", {})
-        stored = current_settings(measured, self.system.name)
         settings_class = self.system.settings
-        known = settings_class.select_known(stored)
-        settings = settings_class(**known)
+        stored = current_settings(results.config.get("settings", {}), self.system.name)
+        settings = settings_class(**settings_class.select_known(stored))
         parsed = settings_class.of_profile(settings.profile, parse_strings=True, **typed_settings)
         changes = {}
         for name in typed_settings:
             changes[name] = getattr(parsed, name)
-        return settings.with_changes(**changes)
+        return BenchSetup(
+            kg=self.kg,
+            system=self.system,
+            models=models,
+            settings=settings.with_changes(**changes),
+            prompts=prompts,
+            embeddings=Embeddings(
+                str(results.config.get("embeddings")), cache_folder=cache_dir(), trusted=False
+            ),
+        )
+
+    def describe_changes(self, setup: BenchSetup) -> list[str]:
+        """Return a sentence for everything in which a setup differs from the one of ``base``; empty for that one."""
+        changes = describe_config_changes(self.base.config, setup.to_config())
+        return [single_line(change) for change in changes]
 
     def get_results_folder(self, setup: BenchSetup, name: str, *, is_test: bool = False) -> Path:
         """Return the folder for the results of a setup; nothing is written.
@@ -492,6 +482,8 @@ class RetryExperiment:
         no price, and both money and tokens if a server did not report the tokens of a call.
         """
         finished_ids = self._find_finished_ids(setup)
+        names = {agent: model.name for agent, model in setup.models.items()}
+        silent = replace(setup, models=_make_silent_models(names))
         store = find_store(self.earlier_results.folder)
         places = AskPlaces(self.earlier_results.folder, store)
         least: list[BenchRow] = []
@@ -504,7 +496,7 @@ class RetryExperiment:
             if question.id in finished_ids:
                 continue
             with open_store(setup, question, places) as calls:
-                missing_calls = self._find_missing_calls(_silence(setup), question, calls)
+                missing_calls = self._find_missing_calls(silent, question, calls)
             if missing_calls is None:
                 without_record += 1
                 least.append(earlier_row)
@@ -587,12 +579,9 @@ class RetryExperiment:
         file = find_run_file(retry or folder, {"run": run_file_path(question.id)})
         if file:
             return systems.load_run(file, system=self.system)
-        setup = self.make_setup(must_differ=False)
-        models = {}
-        for name, spec in self.earlier_results.model_specs.items():
-            models[name] = Replay((), name=spec)
-        measured_setup = replace(setup, models=models)
-        run = begin_question(measured_setup, question, self._dialogue_before(question))
+        models = _make_silent_models(self.earlier_results.model_specs)
+        setup = self._restore_setup(self.earlier_results, models, Prompts(), {})
+        run = begin_question(setup, question, self._dialogue_before(question))
         with open_store(setup, question, AskPlaces(folder, find_store(folder))) as store:
             run.use_store(store)
             return run.go_explained()
@@ -655,6 +644,23 @@ class RetryExperiment:
             benchmark.run(questions)
         return benchmark
 
+    def read_asked(
+        self,
+        folder: Path,
+        questions: Iterable[BenchQuestion],
+        sample: QuestionSample,
+        name: str = "",
+    ) -> LoadedResults:
+        """Return what a results folder has of these questions, whatever else was asked there.
+
+        ``sample`` is what they say about all questions.
+        """
+        results = LoadedResults.read(folder, name)
+        ids = {question.id for question in questions}
+        rows = [row for id_, row in results.rows.items() if id_ in ids]
+        config = sample.add_to_config(results.config, {})
+        return replace(results.with_rows(rows), config=config)
+
     def locate_losses(
         self,
         setup: BenchSetup,
@@ -690,17 +696,33 @@ class RetryExperiment:
         Raises InputError if something of it is different now, such as a prompt whose text is not
         known.
         """
-        setup = self.make_setup(must_differ=False)
-        measured_setup = replace(setup, models=self._measured_models())
-        changes = self.describe_changes(measured_setup)
+        earlier = self.earlier_results
+        measured_setup = self._restore_setup(earlier, self._measured_models(), Prompts(), {})
+        changes = "; ".join(describe_config_changes(earlier.config, measured_setup.to_config()))
         if changes:
             raise InputError(
-                f"--repeats cannot ask the questions of {self.earlier_results.folder} again with the setup "
-                f"of then, since this has changed: {'; '.join(changes)}",
+                f"--repeats cannot ask the questions of {earlier.folder} again with the setup "
+                f"of then, since this has changed: {single_line(changes)}",
                 hint="undo the change, leave --repeats out (each question is then asked once), or measure "
                 "anew with kgwb bench",
             )
         return measured_setup
+
+
+def _find_base(folder: Path) -> Path:
+    """Return a results folder; of a folder of kept prompts, the one that its prompts come from.
+
+    Raises InputError if no results of these are known.
+    """
+    if not (folder / HISTORY_FILE).is_file():
+        return folder
+    kept = PromptHistory(folder).kept_results
+    if not kept:
+        raise InputError(
+            f"the prompts in {folder} cannot be the base: no results of them were kept",
+            hint="name the folder of a retry, DIR/retries/CHANGE",
+        )
+    return Path(kept)
 
 
 def _read_stored_config(folder: Path) -> Mapping[str, Any]:
@@ -716,15 +738,9 @@ def _is_independent_of_outcome(selector: str) -> bool:
     return selector == "all" or (bool(equals) and name in (*SLICE_FIELDS, "tag"))
 
 
-def _silence(setup: BenchSetup) -> BenchSetup:
-    """Return a copy of a setup whose models have no replies, so that only recorded calls can be used.
-
-    They keep their names.
-    """
-    silent_models: dict[str, ChatModel] = {}
-    for name, model in setup.models.items():
-        silent_models[name] = Replay((), name=model.name)
-    return replace(setup, models=silent_models)
+def _make_silent_models(names: Mapping[str, str]) -> dict[str, ChatModel]:
+    """Return models of these names, by agent, that have no replies, so that only recorded calls can be used."""
+    return {agent: Replay((), name=name) for agent, name in names.items()}
 
 
 def _list_stopped_agents(run: Run) -> set[str]:
@@ -775,7 +791,7 @@ class PastRetry:
     @property
     def name(self) -> str:
         """What was changed, as the folder's name says it for people."""
-        return show_folder_name(self.folder)
+        return self.results.name
 
     @property
     def date(self) -> str:
@@ -861,9 +877,11 @@ class KeptChange(BaseModel, frozen=True):
     """The ids of the questions that the prompts fixed."""
     broken: tuple[str, ...] = ()
     """Both are those of ``effect_on_kept``, if it is known, else of ``effect``."""
-    before: PromptTexts
+    before: PromptTexts = {}
     """The texts that were replaced."""
     after: PromptTexts
+    copies: tuple[str, ...] = ()
+    """Copies of the files that were written by hand and are replaced. Their text is in ``before``, too."""
 
     @model_validator(mode="after")
     def _check_names(self) -> Self:
@@ -873,14 +891,22 @@ class KeptChange(BaseModel, frozen=True):
                 raise ValueError(f"{name!r} is not the name of a prompt")
         return self
 
+    @property
+    def remark(self) -> str:
+        """Where files that were written by hand are kept now, as text; "" if none was replaced."""
+        if not self.copies:
+            return ""
+        return f"what was written by hand is kept as {', '.join(self.copies)}"
+
     def cells(self) -> tuple[str, ...]:
-        """Return date, names of the prompts, note, effect, and each of the models once."""
+        """Return date, names of the prompts, note and remark, effect, and each of the models once."""
         models = ", ".join(dict.fromkeys(self.models.values()))
         date = self.date[:16].replace("T", " ")
+        note = "; ".join(filter(None, (self.note, self.remark)))
         effect = self.effect
         if self.effect_on_kept:
             effect = f"compared with what was kept before: {self.effect_on_kept}; with the first: {effect}"
-        return date, ", ".join(self.after), self.note, effect, models
+        return date, ", ".join(self.after), note, effect, models
 
     def __str__(self) -> str:
         date, names, *others = self.cells()
@@ -890,17 +916,12 @@ class KeptChange(BaseModel, frozen=True):
 class MeasuredPrompts(NamedTuple):
     """The prompts of a results folder, with what they did."""
 
-    texts: PromptTexts
-    """Of all prompts of the system whose text is known."""
+    change: KeptChange
+    """Keeps them. Its ``after`` has all prompts of the system whose text is known."""
     unknown_names: list[str]
     """Prompts that were changed, but that no saved run used: their text is not known."""
-    source: str
-    models: dict[str, str]
-    effect: str
-    effect_on_kept: str
-    fixed: tuple[str, ...]
-    broken: tuple[str, ...]
-    """These six are those of ``KeptChange``."""
+    losses: list[str]
+    """A sentence for each of the results that they are worse than."""
 
 
 def read_measured_prompts(
@@ -923,8 +944,7 @@ def read_measured_prompts(
     parent = results.folder.resolve().parent
     if base is None and parent.name == RETRIES_FOLDER:
         base = parent.parent
-    effect = effect_on_kept = ""
-    ids: Mapping[str, Sequence[str]] = {}
+    comparisons: dict[str, ResultsComparison] = {}
     first = None
     compared = [results]
     if base is not None:
@@ -933,38 +953,54 @@ def read_measured_prompts(
             is_other = retry.folder.resolve() != results.folder.resolve()
             if is_other and retry.results.has_test_part == results.has_test_part:
                 compared.append(retry.results)
-        effect, ids = _describe_effect(compare_with_each(first, compared)[0])
+        comparisons["effect"] = compare_with_each(first, compared)[0]
     if Path(kept, CONFIG_FILE).is_file() and Path(kept).resolve() != results.folder.resolve():
         kept_results = LoadedResults.read(Path(kept))
-        comparisons = compare_with_each(kept_results, compared, drawn_by=first)
-        effect_on_kept, ids = _describe_effect(comparisons[0])
+        together = compare_with_each(kept_results, compared, drawn_by=first)
+        comparisons["effect_on_kept"] = together[0]
+    effects: dict[str, Any] = {}
+    losses = []
+    for name, comparison in comparisons.items():
+        effects[name], ids = _describe_effect(comparison)
+        effects["fixed"] = ids.get("fixed", ())
+        effects["broken"] = ids.get("broken", ())
+        if comparison.is_loss:
+            losses.append(f"these prompts do worse than {comparison.before.name}: {effects[name]}")
     if system is None:
         system = systems.load_system(str(results.config.get("system")))
     system = systems.resolve_system(system)
+    texts = _find_texts(results, system)
     measured = results.config.get("prompts") or {}
-    names = [name for name in sorted(system.prompt_names) if name in measured]
+    unknown_names = sorted(system.prompt_names & measured.keys() - texts.keys())
+    change = KeptChange(
+        date=time_now(),
+        source=str(results.folder),
+        models=results.model_specs,
+        after=texts,
+        **effects,
+    )
+    return MeasuredPrompts(change, unknown_names, losses)
+
+
+def _find_texts(results: LoadedResults, system: System) -> PromptTexts:
+    """Return the texts of the prompts that results were measured with; None for the system's present own one.
+
+    The text of another one is that of the first saved run that used it, if it has the measured
+    fingerprint. Prompts that no saved run used are left out.
+    """
+    measured = results.config.get("prompts") or {}
     own = Prompts().for_system(system.prompts)
-    sent_texts = load_prompt_texts(results, names)
     texts: PromptTexts = {}
-    unknown_names = []
-    for name in names:
-        sent_text = sent_texts.get(name, "")
+    changed = []
+    for name in sorted(system.prompt_names & measured.keys()):
         if fingerprint(own.text(name)) == measured[name]:
             texts[name] = None
-        elif fingerprint(sent_text) == measured[name]:
-            texts[name] = sent_text
         else:
-            unknown_names.append(name)
-    return MeasuredPrompts(
-        texts,
-        unknown_names,
-        str(results.folder),
-        results.model_specs,
-        effect,
-        effect_on_kept,
-        tuple(ids.get("fixed", ())),
-        tuple(ids.get("broken", ())),
-    )
+            changed.append(name)
+    for name, text in load_prompt_texts(results, changed).items():
+        if fingerprint(text) == measured[name]:
+            texts[name] = text
+    return texts
 
 
 def _describe_effect(comparison: ResultsComparison) -> tuple[str, dict[str, list[str]]]:
@@ -1056,9 +1092,7 @@ class PromptHistory:
         loses its file. Raises InputError if the folder has these prompts already, or cannot be
         written.
         """
-        about = measured._asdict()
-        del about["unknown_names"]
-        return self._change(about.pop("texts"), note=note, **about)
+        return self._change(measured.change.model_copy(update={"note": note}))
 
     def undo(self) -> KeptChange:
         """Restore the prompts as they were before the latest change, and return the new change.
@@ -1076,44 +1110,56 @@ class PromptHistory:
         for name, text in latest.after.items():
             if self._present_text(name) != text:
                 raise InputError(
-                    f"nothing was undone: {self.folder / name}.md was edited after it was kept, and the edit would "
+                    f"nothing was undone: {self._file(name)} was edited after it was kept, and the edit would "
                     "be lost",
                     hint=f"copy the edited file elsewhere, put the text that was kept (in {HISTORY_FILE}) "
                     "back into it, and undo again",
                 )
-        return self._change(latest.before, note=f"undo of {latest.note or latest.date}")
+        note = f"undo of {latest.note or latest.date}"
+        return self._change(KeptChange(date=time_now(), note=note, after=latest.before))
 
-    def _change(self, texts: PromptTexts, **about: Any) -> KeptChange:
-        """Add a line to the history and write the prompts, in this order, so that no text can be lost.
+    def _change(self, wanted: KeptChange) -> KeptChange:
+        """Add a line to the history and write the prompts of ``wanted``, in this order, so that no text can be lost.
 
-        Only prompts that differ from the present files are written and named; None deletes a file.
-        ``about`` are the further fields of the line. Returns the change. Raises InputError if none
-        differs, or if the folder cannot be written.
+        Only prompts that differ from the present files, or from the latest state, are written and
+        named; None deletes a file. A file that is not as the history has it was written by hand: a
+        copy of it is kept. Returns the change. Raises InputError if none differs, or if the folder
+        cannot be written.
         """
-        before = {name: self._present_text(name) for name in texts}
-        changed = [name for name, text in texts.items() if text != before[name]]
-        if not changed:
+        known = self.states[-1]
+        before: PromptTexts = {}
+        edited = []
+        for name, text in wanted.after.items():
+            present = self._present_text(name)
+            replaced = known.get(name) if present == text else present
+            if replaced == text:
+                continue
+            before[name] = replaced
+            if present not in (None, text, known.get(name)):
+                edited.append(name)
+        if not before:
             raise InputError(
                 f"nothing was kept: {self.folder} already has exactly these prompts",
                 hint="name results that were measured with other prompts",
             )
-        change = KeptChange(
-            date=time_now(),
-            before={name: before[name] for name in changed},
-            after={name: texts[name] for name in changed},
-            **about,
-        )
         hint = "name another folder for the kept prompts, or free some space"
         with disk.os_errors_as_input_error(f"cannot write to {self.folder}", hint):
+            copies = tuple(str(copy_beside(self._file(name))) for name in edited)
+            after = {name: wanted.after[name] for name in before}
+            changed = {"before": before, "after": after, "copies": copies}
+            change = wanted.model_copy(update=changed)
             disk.append_json_line(self.folder / HISTORY_FILE, change.model_dump())
-            for name, text in change.after.items():
-                path = self.folder / f"{name}.md"
+            for name, text in after.items():
                 if text is None:
-                    path.unlink(missing_ok=True)
+                    self._file(name).unlink(missing_ok=True)
                 else:
-                    disk.write_atomically(path, [text])
+                    disk.write_atomically(self._file(name), [text])
         self.changes.append(change)
         return change
+
+    def _file(self, name: str) -> Path:
+        """Return the file of a prompt."""
+        return self.folder / f"{name}.md"
 
     def _present_text(self, name: str) -> str | None:
         """Return the text of a prompt's file; None without one. Raises PromptError if it is damaged."""

@@ -12,7 +12,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -111,17 +111,19 @@ class Report:
 
     def __init__(
         self,
-        *folders: str | Path,
+        *folders: str | Path | LoadedResults,
         published: str | None = None,
         prices: Prices | None = None,
         finished: Callable[[], object] = lambda: None,
         questions: Sequence[BenchQuestion] = (),
+        drawn_by: LoadedResults | None = None,
     ) -> None:
-        """Read the results of the folders, and score them all by the same gold.
+        """Read the results of the folders, as far as they are not read, and score them all by the same gold.
 
-        It is the gold of ``questions``, and without these that of the first folder. ``published``
+        The gold is that of ``questions``, and without these that of the first folder. ``published``
         names the question set whose published figures are shown too (published.toml); ``prices`` is
-        used to show money. ``finished`` is called after each run that was replayed. Raises
+        used to show money. ``drawn_by`` is that of ``ResultsComparison``. ``finished`` is called
+        after each run that was replayed. Raises
         InputError without a folder, for a folder that is named twice or holds no results, and for
         an unknown question set.
         """
@@ -133,15 +135,17 @@ class Report:
         paths = _check_named_once(folders)
         names = map(single_line, shortest_distinct_names(paths))
         all_results: list[LoadedResults] = []
-        for path, name in zip(paths, names, strict=True):
-            label_suffix = f", {name}" if len(paths) > 1 else ""
-            results = LoadedResults.read(path, name, label_suffix)
+        for given, path, name in zip(folders, paths, names, strict=True):
+            results = given if isinstance(given, LoadedResults) else LoadedResults.read(path, name)
             known_gold = all_results[0].questions() if all_results else ()
-            all_results.append(results.with_gold([*known_gold, *questions]))
+            results = results.with_gold([*known_gold, *questions])
+            label_suffix = f", {results.name}" if len(paths) > 1 else ""
+            all_results.append(replace(results, label_suffix=label_suffix))
         self.results = tuple(all_results)
         """The results of each folder."""
         self._prices = prices
         self._on_progress = finished
+        self._drawn_by = drawn_by
         self._published = Html()
         if published is not None:
             self._published = render_published(self.results, published)
@@ -150,7 +154,7 @@ class Report:
     def comparisons(self) -> list[ResultsComparison]:
         """A comparison with the first folder, for each further one."""
         first, *others = self.results
-        return comparisons.compare_with_each(first, others, self._on_progress)
+        return comparisons.compare_with_each(first, others, self._on_progress, self._drawn_by)
 
     def headline(self) -> Iterator[str]:
         """Yield the main figures as lines of text: those of each folder, then what changed since the first one."""
@@ -331,10 +335,11 @@ class Report:
         return f"Report({'; '.join(sizes)})"
 
 
-def _check_named_once(folders: Sequence[str | Path]) -> list[Path]:
+def _check_named_once(folders: Sequence[str | Path | LoadedResults]) -> list[Path]:
     """Return the real paths of folders. Raises InputError if one is named twice."""
     paths: list[Path] = []
-    for folder in folders:
+    for given in folders:
+        folder = given.folder if isinstance(given, LoadedResults) else given
         path = Path(os.path.realpath(folder))  # links in a circle, too
         if path in paths:
             hint = "name each folder once"

@@ -28,9 +28,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 MAX_POSITIVE_INT = 1_000_000_000
 EACH_HELP = (
-    "repeat with each value of a setting, of prompts (folders) or of model, each in its own folder; "
-    "given several times, with each combination"
+    "repeat with each value of a setting, of prompts (folders), of model, or of agent-model (AGENT=SPEC), "
+    "each in its own folder; given several times, with each combination"
 )
+EACH_FIELDS = ("prompts", "model", "agent-model")
+"""What --each can repeat with, beside settings."""
 PRICES_HELP = "TOML table of prices (default: kgwb's)"
 HISTORY_FORM = 'a JSON list of questions, or of {"question": ..., "answers": [...]}'
 
@@ -332,8 +334,8 @@ def commands_for_each(
 ) -> list[tuple[str, T]]:
     """Return a command for each combination of values, with a name for its results folder.
 
-    ``each`` are texts NAME=V1,V2,..., where NAME is a setting, "prompts" or "model"; ``arguments``
-    must have the fields ``set``, ``prompts`` and ``model``. The first of ``each`` varies slowest. A
+    ``each`` are texts NAME=V1,V2,..., where NAME is a setting or one of EACH_FIELDS; ``arguments``
+    must have the field ``set`` and these fields. The first of ``each`` varies slowest. A
     name is "NAME=VALUE, NAME=VALUE", escaped for file names; a folder of prompts is written by its
     last parts, as few as tell it apart from the others. ``after_measurement`` allows the value
     MEASURED, which changes nothing. Without ``each`` the list has the command
@@ -360,8 +362,9 @@ def commands_for_each(
 def _commands_for_values(arguments: T, assignment: str) -> list[tuple[str, T]]:
     """Return, for each value of NAME=V1,V2,..., the name of its folder and a changed copy of the arguments.
 
-    "prompts" and "model" replace the field of that name. Any other NAME is a setting, which is
-    added at the end of ``set``, so that it counts before earlier ones.
+    "prompts" and "model" replace the field of that name. A value of "agent-model" is added at the
+    end of ``agent_model``, and one of a setting, which any other NAME is, at the end of ``set``: so
+    it counts before earlier ones.
     """
     [(name, text)] = parse_assignments([assignment], EACH_SYNTAX).items()
     values = text.split(",")
@@ -375,6 +378,8 @@ def _commands_for_values(arguments: T, assignment: str) -> list[tuple[str, T]]:
             changes["prompts"] = Path(value)
         elif name == "model":
             changes["model"] = value
+        elif name == "agent-model":
+            changes["agent_model"] = [*arguments.agent_model, value]  # type: ignore[attr-defined]
         else:
             changes["set"] = [*arguments.set, f"{name}={value}"]  # type: ignore[attr-defined]
         command = replace(arguments, **changes)  # type: ignore[type-var]
@@ -490,7 +495,7 @@ class CheckArguments:
 
     fail_if: list[str] = option(
         "CONDITION",
-        "end with exit code 4 if a figure is so, as in 'f1<0.8', 'errors>0', or after a change "
+        "end with exit code 4 if a figure is so, as in 'f1<0.8', in bench 'errors>0', in retry "
         "'worse>0' (beyond chance), 'better<1' (not shown), 'f1_low<-0.05' (a loss of 5 points is possible)",
         [],
     )

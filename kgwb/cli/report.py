@@ -139,17 +139,19 @@ def print_chart(chart: Chart, path: Path, format_name: str) -> None:
 
 
 def write_report(
-    folders: Sequence[Path],
+    folders: Sequence[Path | LoadedResults],
     page: Path,
     prices: Path | None = None,
     published: str | None = None,
     questions: Path | None = None,
+    drawn_by: LoadedResults | None = None,
 ) -> Report:
     """Write the report of results folders to ``page``, print its main figures and its path, and return it.
 
     The first folder is compared with each of the others. ``prices`` is a table of prices (default:
     kgwb's), and ``published`` the question set whose figures in papers are shown. Answers are
-    scored by the gold of the file ``questions`` if it is given. Raises InputError if a folder has
+    scored by the gold of the file ``questions`` if it is given. ``drawn_by`` is that of
+    ``ResultsComparison``. Raises InputError if a folder has
     no results, or the page cannot be written.
     """
     from kgwb.bench import Report, load_prices, load_questions
@@ -162,6 +164,7 @@ def write_report(
             prices=load_prices(prices),
             finished=bar.update,
             questions=with_gold,
+            drawn_by=drawn_by,
         )
         headline = list(report.headline())
         path = report.save(page)

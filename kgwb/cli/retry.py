@@ -31,6 +31,7 @@ from kgwb.errors import InputError
 
 if TYPE_CHECKING:
     from kgwb.bench.cost import Budget
+    from kgwb.bench.figures import LoadedResults
     from kgwb.bench.lab import PromptHistory, RetryExperiment
     from kgwb.bench.runner import BenchSetup
     from kgwb.kg.base import Graph
@@ -48,17 +49,22 @@ class MeasuredArguments(WorkArguments, GraphArguments):
     )
     slice: list[str] = option("tag=NAME", SLICE_HELP, [])
 
-    def open_experiment(self, folder: Path, graph: Graph | None) -> RetryExperiment:
+    def open_experiment(
+        self, folder: Path, graph: Graph | None = None, base: Path | None = None
+    ) -> RetryExperiment:
         """Open results with the models and the system of these arguments.
 
-        ``graph`` is opened anew if it is None. Raises what ``RetryExperiment`` raises.
+        ``graph`` is opened anew if it is None. ``base`` is that of ``RetryExperiment``, which says
+        what is raised.
         """
         from kgwb.bench.lab import RetryExperiment
 
         if graph is None and self.kg:
             graph = self.open_graph(self.kg)
         models = open_model_arguments(self.given_models())
-        return RetryExperiment(folder, kg=graph, models=models, system=self.system or None)
+        return RetryExperiment(
+            folder, kg=graph, models=models, system=self.system or None, base=base
+        )
 
     def given_models(self) -> dict[str, str]:
         """Return the models that the arguments give, by agent; "" stands for all agents without one of their own.
@@ -79,6 +85,11 @@ class RetryCommand(CheckArguments, MeasuredArguments):
 
     folder: Path = positional(
         "DIR", "folder of kgwb bench --out; what was asked there is not asked again"
+    )
+    base: Path | None = option(
+        "DIR",
+        "a retry, or a folder of kgwb keep: the change is made to what was asked there, and compared "
+        "with it (default: what was measured)",
     )
     prompts: Path | None = option("DIR", "folder of prompts that are used in place of kgwb's own")
     set: list[str] = option("NAME=VALUE", "change a setting", [])
@@ -101,57 +112,74 @@ class RetryCommand(CheckArguments, MeasuredArguments):
         "FILE", "HTML file to write (default: report.html in DIR/retries/CHANGE)"
     )
 
-    def run(self) -> int:
+    def run(self, graph: Graph | None = None) -> int:
         """Ask questions again with each value of ``each``, write the report, and return the exit code.
 
-        With ``retries`` only list the earlier retries. A combination that is the measured setup is
-        said to be that, and is skipped. If a budget is used up, no further combination is asked,
+        With ``retries`` only list the earlier retries. ``graph`` is the graph if it is open already.
+        A combination that is the setup of ``base`` is said to be that, and is skipped. All are
+        checked before the first is asked. If a budget is used up, no further combination is asked,
         the report has what was asked so far, and EXIT_BUDGET_SPENT is returned; else
-        EXIT_CONDITION_MET if a condition is met, else 0. The report compares all new results with
-        those of ``folder``, and is at ``out``, or beside the new results. Raises InputError if
-        nothing differs from what was measured.
+        EXIT_CONDITION_MET if a condition is met, else 0. The report compares the questions that
+        were asked for with those of ``base``, by default of ``folder``, and is at ``out``, or beside
+        the new results. Raises InputError if nothing differs from what was measured.
         """
         from kgwb.bench.exports import CHANGE_FIGURES, make_change_suite
         from kgwb.bench.ladder import gold_decisions_of
+        from kgwb.bench.runner import check_repeats
+        from kgwb.run.prompts import Prompts
 
         if self.retries:
             return self._list_retries()
+        if self.base and self.repeats > 1:
+            raise InputError(
+                "--repeats and --base cannot be given together: questions are repeated to compare them with "
+                "the first measurement",
+                hint="leave one of them out",
+            )
         self.check_conditions(CHANGE_FIGURES)
         budget = self.make_budget()
-        graph = None
-        folders = []
-        with_prompts = []
-        stop_reason = ""
+        planned = []
         for name, command in commands_for_each(self, self.each, after_measurement=True):
-            experiment = command.open_experiment(self.folder, graph)
+            experiment = command.open_experiment(self.folder, graph, self.base)
             graph = experiment.kg  # opened once, for all values of --each
             if self.ladder:
                 gold_decisions_of(experiment.system)
-            setup = command._make_setup(experiment, must_differ=not self.each)
-            if experiment.is_measured_setup(setup):
-                print(f"{unquote(name)}: this is what was measured, see {self.folder}")
-                continue
-            folder, stop_reason = command._ask_again(experiment, setup, name, budget)
-            folders.append(folder)
+            settings = parse_assignments(command.set, "NAME=VALUE")
+            prompts = Prompts.of(command.prompts)
+            setup = experiment.make_setup(prompts, settings, must_differ=not self.each)
+            check_repeats(setup.settings, self.repeats, settings)
+            if not experiment.describe_changes(setup):
+                print(f"{unquote(name)}: this is what was measured, see {experiment.base.folder}")
+            else:
+                planned.append((name, command, experiment, setup))
+        if not planned:
+            raise InputError(
+                f"no question is asked again, since nothing was changed: this is the setup that {self.folder} "
+                "was measured with",
+                hint="give --each a value that differs from the measured one",
+            )
+        asked = []
+        with_prompts = []
+        stop_reason = ""
+        for name, command, experiment, setup in planned:
+            results, stop_reason = command._ask_again(experiment, setup, name, budget)
+            asked.append(results)
             if command.prompts:
-                with_prompts.append(folder)
+                with_prompts.append(results.folder)
             if stop_reason:
                 print_error(
                     f"stopped: the budget is used up ({stop_reason})",
                     "to continue, give the same command with a larger --budget",
                 )
                 break
-        if not folders:
-            raise InputError(
-                f"no question is asked again, since nothing was changed: this is the setup that {self.folder} "
-                "was measured with",
-                hint="give --each a value that differs from the measured one",
-            )
-        page_folder = folders[0]
-        if len(folders) > 1:
+        page_folder = asked[0].folder
+        if len(asked) > 1:
             page_folder = page_folder.parent
         page = self.out or page_folder / "report.html"
-        report = write_report([self.folder, *folders], page, self.prices)
+        drawn_by = experiment.earlier_results if self.base else None
+        report = write_report(
+            [experiment.base.folder, *asked], page, self.prices, drawn_by=drawn_by
+        )
         suggest_keeping(with_prompts)
         suites = list(map(make_change_suite, report.comparisons))
         condition_code = self.finish(suites, CHANGE_FIGURES)
@@ -168,41 +196,27 @@ class RetryCommand(CheckArguments, MeasuredArguments):
         print("\n".join(map(str, retries)) or "nothing was asked again yet")
         return 0
 
-    def _make_setup(self, experiment: RetryExperiment, *, must_differ: bool) -> BenchSetup:
-        """Return the measured setup changed by ``prompts`` and ``set``.
-
-        Raises what ``RetryExperiment.make_setup`` raises, which is an InputError if ``must_differ``
-        and nothing differs from what was measured.
-        """
-        from kgwb.run.prompts import Prompts
-
-        prompts = Prompts.of(self.prompts)
-        settings = parse_assignments(self.set, "NAME=VALUE")
-        return experiment.make_setup(prompts, settings, must_differ=must_differ)
-
     def _ask_again(
         self, experiment: RetryExperiment, setup: BenchSetup, name: str, budget: Budget
-    ) -> tuple[Path, str]:
+    ) -> tuple[LoadedResults, str]:
         """Print the estimated cost and all that differs, ask the questions again, and write their results.
 
         ``name`` is for the folder of the results; "" names it by the prompts, models and settings
         that were given. The note is written to the folder. With ``ladder``, agents are blamed for
-        lost answers, unless a budget stopped it. Returns the folder, and the limits of the budget
-        that were reached, or "".
+        lost answers, unless a budget stopped it. Returns the results of these questions, and the
+        limits of the budget that were reached, or "".
         """
         from kgwb.bench.figures import show_folder_name
         from kgwb.bench.lab import TEST_SLICE, write_note
-        from kgwb.bench.runner import check_repeats
 
         changes = [*self.given_models().values(), *self.set]
         if self.prompts:
             changes.insert(0, self.prompts.resolve().name)
         folder_name = name or ", ".join(changes) or "prompts"
-        given = parse_assignments(self.set, "NAME=VALUE")
-        check_repeats(setup.settings, self.repeats, given)
         questions = experiment.choose_questions(self.only, self.slice)
         self.check_prices(budget, setup.models.values(), questions)
         is_test = TEST_SLICE in self.slice
+        sample = experiment.sample(self.only, self.slice)
         folder = experiment.get_results_folder(setup, folder_name, is_test=is_test)
         if is_test:
             print_error(experiment.describe_test_look(folder))
@@ -218,7 +232,7 @@ class RetryCommand(CheckArguments, MeasuredArguments):
                 setup,
                 questions,
                 folder,
-                sample=experiment.sample(self.only, self.slice),
+                sample=sample,
                 repeats=self.repeats,
                 workers=self.workers,
                 budget=budget,
@@ -231,7 +245,8 @@ class RetryCommand(CheckArguments, MeasuredArguments):
                 experiment.locate_losses(
                     setup, questions, folder, workers=self.workers, on_row=lambda row: bar.update()
                 )
-        return folder, benchmark.stop_reason
+        results = experiment.read_asked(folder, questions, sample, unquote(name))
+        return results, benchmark.stop_reason
 
 
 def suggest_keeping(folders: Sequence[Path]) -> None:
@@ -313,4 +328,6 @@ class KeepCommand:
                 "they changed no answer; copy their files yourself if you want them",
             )
         print(history.keep(measured, self.note))
+        for loss in measured.losses:
+            print_error(loss, f"to take them back: kgwb keep {self.folder} --undo")
         print(f"to use them: --prompts {self.folder}")

@@ -506,6 +506,19 @@ def _replace_file(path: Path, text: str) -> None:
     if not path.exists() or path.read_bytes() == text.encode():
         disk.write_atomically(path, [text])
         return
+    copy = copy_beside(path)
+    try:
+        disk.write_atomically(path, [text])
+    except BaseException:
+        copy.unlink(missing_ok=True)
+        raise
+
+
+def copy_beside(path: Path) -> Path:
+    """Copy a file to the first free number beside it, as in qir.md.1, and return the copy.
+
+    If that fails, no copy is left. Raises OSError.
+    """
     number = 1
     copy = path.with_name(f"{path.name}.1")
     while copy.exists():
@@ -513,10 +526,10 @@ def _replace_file(path: Path, text: str) -> None:
         copy = path.with_name(f"{path.name}.{number}")
     try:
         shutil.copy2(path, copy)
-        disk.write_atomically(path, [text])
     except BaseException:
         copy.unlink(missing_ok=True)
         raise
+    return copy
 
 
 def _describe_unread_file(name: str, known_names: Collection[str]) -> list[str]:

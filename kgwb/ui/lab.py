@@ -128,6 +128,8 @@ class PromptLab(Live):
         folders = dict.fromkeys(map(Path, others))
         self.result_folders = list(folders)
         """The folders of the retries, oldest first."""
+        self._asked: dict[Path, Retry] = {}
+        """What was asked of the retries that were made here: the report has no other questions of them."""
         self.report = Report(folder)
         """Compares the retries with the first results."""
         self.kept_folder = DEFAULT_FOLDER
@@ -205,7 +207,14 @@ class PromptLab(Live):
         This takes long, and is done here so that no view has to wait for it. The comparison is in
         ``report``.
         """
-        report = Report(self.lab.earlier_results.folder, *self.result_folders)
+        shown: list[Path | LoadedResults] = []
+        for folder in self.result_folders:
+            asked = self._asked.get(folder)
+            if asked:
+                shown.append(self.lab.read_asked(folder, asked.questions, asked.sample))
+            else:
+                shown.append(folder)
+        report = Report(self.lab.earlier_results.folder, *shown)
         for comparison in report.comparisons:
             _ = comparison.changes
         self.report = report
@@ -446,6 +455,7 @@ class PromptLab(Live):
         except Cancelled:
             stopped = "cancelled"
         write_note(retry.folder, self.option_texts["note"])
+        self._asked[retry.folder] = retry
         self._show_folder(retry.folder)
         if stopped:
             raise InputError(
@@ -522,7 +532,8 @@ class PromptLab(Live):
         measured = read_measured_prompts(winner, base, self.lab.system, history.kept_results)
         change = history.keep(measured, form["kept_note"].strip())
         changed = ", ".join(change.after)
-        return f"kept {changed}; Workbench(..., prompts={self.kept_folder!r}) uses it"
+        kept = f"kept {changed}; Workbench(..., prompts={self.kept_folder!r}) uses it"
+        return "; ".join(filter(None, (kept, change.remark, *measured.losses)))
 
     def do_undo(self, event: Event) -> str:
         """Take back the latest change of the folder in which prompts are kept.

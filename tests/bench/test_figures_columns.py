@@ -36,7 +36,7 @@ def results_of(*rows: dict[str, Any]) -> LoadedResults:
     """Results in memory, with these rows."""
     shared = {"question": "q", "answers": [], "gold": [], "error": None, "f1": 0}
     by_id = {str(number): shared | row for number, row in enumerate(rows)}
-    return LoadedResults("r", "", Path("r"), {}, by_id, {})
+    return LoadedResults("r", Path("r"), {}, by_id, {})
 
 
 def test_solved_questions_and_their_size_are_told_by_type() -> None:

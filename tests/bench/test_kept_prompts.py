@@ -2,6 +2,8 @@
 
 import json
 import re
+import shlex
+import shutil
 from pathlib import Path
 
 import pytest
@@ -101,12 +103,19 @@ def set_right(folder: Path, *right: bool) -> None:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
 
 
-def test_a_verdict_belongs_to_its_sample_and_the_widest_is_kept(retried: Path) -> None:
+def test_a_verdict_belongs_to_its_sample_and_the_widest_is_kept(
+    retried: Path, capsys: Capture
+) -> None:
     again = ["retry", "r", "--prompts", "mine", "--only"]
     for chosen in ("type=list", "lost"):
         if chosen == "lost":
             set_right(Path("r"), False, True, True, True)
+        capsys.readouterr()
         assert main([*again, chosen]) == 0
+        shown = capsys.readouterr().out
+        assert "from 4 questions" not in shown
+        asked = [line for line in shown.splitlines() if line.startswith(f"{retried.name}: ")]
+        assert [line for line in asked if ": 1 question: " in line]
     assert main(["keep", "my_prompts", "--results", str(retried)]) == 0
     assert "from 4 questions" in PromptHistory(KEPT).changes[-1].effect
     narrow = retry_with("Narrow.", "--only", "type=list")
@@ -143,7 +152,9 @@ def test_a_second_change_is_compared_with_what_is_kept_now(retried: Path, capsys
     for _ in range(3):
         assert main(["keep", "my_prompts", "--undo"]) == 0
     assert PromptHistory(KEPT).kept_results == str(retried)
+    capsys.readouterr()
     assert keep(third)[1].startswith(counts(0, 3))
+    assert capsys.readouterr().err.count("worse than") == 2  # the first, and what was kept
 
 
 def test_what_was_kept_twice_is_refused_and_a_retry_says_how_to_keep(
@@ -171,14 +182,50 @@ def test_the_latest_change_is_undone_and_so_is_the_undo(retried: Path) -> None:
     assert main(["keep", "my_prompts", "--results", str(retried), "--undo"]) == 2
 
 
-def test_what_was_edited_by_hand_is_not_lost(retried: Path) -> None:
+def test_what_was_edited_by_hand_is_not_lost(retried: Path, capsys: Capture) -> None:
+    path = KEPT / f"{QIR}.md"
+    for number, words in enumerate(("Before the first.", "After the first."), 1):
+        by_hand = write_prompt(KEPT, words)
+        if number > 1:
+            with pytest.raises(InputError, match="edited"):
+                PromptHistory(KEPT).undo()
+        assert path.read_text() == by_hand
+        capsys.readouterr()
+        assert main(["keep", "my_prompts", "--results", str(retried)]) == 0
+        copy = path.with_name(f"qir.md.{number}")
+        assert copy.read_text() == by_hand and str(copy) in capsys.readouterr().out
+        change = PromptHistory(KEPT).changes[-1]
+        assert (change.before, change.copies) == ({QIR: by_hand}, (str(copy),))
+    assert main(["keep", "my_prompts", "--undo"]) == 0
+    assert path.read_text() == by_hand
+    assert main(["keep", "my_prompts"]) == 0
+    assert str(copy) in capsys.readouterr().out
+
+
+def test_an_edit_of_the_kept_prompts_is_measured_and_kept(retried: Path, capsys: Capture) -> None:
+    """The files have the prompts already: the history gets what they did."""
+    set_right(Path("r"), False, True, True, True)
+    set_right(retried, True, True, True, True)
+    shutil.copytree("mine", KEPT)
     assert main(["keep", "my_prompts", "--results", str(retried)]) == 0
-    by_hand = write_prompt(KEPT, "By hand.")
-    with pytest.raises(InputError, match="edited"):
-        PromptHistory(KEPT).undo()
-    assert (KEPT / f"{QIR}.md").read_text() == by_hand
-    assert main(["keep", "my_prompts", "--results", str(retried)]) == 0
-    assert PromptHistory(KEPT).changes[-1].before == {QIR: by_hand}
+    capsys.readouterr()
+    by_hand = write_prompt(KEPT, "Better still.")
+    again = ["retry", "r", "--prompts", "my_prompts", "--only", "all"]
+    assert main([*again, "--base", "my_prompts"]) == 0
+    shown, said = capsys.readouterr()
+    [command] = [line for line in said.splitlines() if "kgwb keep my_prompts" in line]
+    assert f"\n{retried.name}: 4 questions: 4 right" in shown and "\nr: " not in shown
+    keep = shlex.split(command.partition("kgwb ")[2])
+    set_right(Path(keep[-1]), False, True, True, True)
+    assert main(keep) == 0
+    assert capsys.readouterr().err.count("worse than") == 1  # what was kept, and not the first
+    changes = PromptHistory(KEPT).changes
+    assert [list(change.after.values()) for change in changes][1:] == [[by_hand]]
+    assert changes[1].before == changes[0].after and not changes[1].copies
+    assert main(["keep", "my_prompts", "--undo"]) == 0
+    assert (KEPT / f"{QIR}.md").read_text() == Path("mine", f"{QIR}.md").read_text()
+    for wrong in (["--base", "mine"], ["--base", "my_prompts", "--repeats", "2"]):
+        assert main([*again, *wrong]) == 2
 
 
 def test_a_history_from_elsewhere_cannot_write_outside_of_its_folder(here: Path) -> None:

@@ -494,13 +494,17 @@ def SCRIPT(request):
         Path(f"{name}.py").write_text(script.replace("ERRS", errs))
     assert bench("--limit", "4", "--save-runs", "--model", "scripted:one.py") == 0
     matrix = ["--each", "prompts=measured,mine", "--each", "model=scripted:one.py,scripted:two.py"]
+    # What was asked under another name is named as it is asked for now
+    alone = ["retry", "r", "--only", "all", "--prompts", "mine"]
+    assert main([*alone, "--model", "scripted:one.py"]) == 0
     capsys.readouterr()
     assert main(["retry", "r", "--only", "all", *matrix]) == 0
     out, err = capsys.readouterr()
+    assert "A: r; B: prompts=mine" in out
     assert "prompts=measured, model=scripted:one.py: this is what was measured" in out
     assert err.count("kgwb keep") == 2 and "prompts=measured" not in err
     folders = [path for path in Path("r/retries").iterdir() if (path / "results.jsonl").is_file()]
-    report = Report("r", *sorted(folders))
+    report = Report("r", *sorted(folders, reverse=True))
     grid = make_grid_table(report.comparisons)
     assert grid.headers == ("F1", "scripted:one.py", "scripted:two.py")
     assert grid.caption.startswith("A: r; B: prompts=mine")
@@ -511,10 +515,17 @@ def SCRIPT(request):
     effect = float(lost[0][1])
     assert effect < 0
     assert with_both == (
-        f"{f1:.3f}, +0.000, no answer differs; {-2 * effect:+.3f} beyond the sum of both alone"
+        f"{f1:.3f}, +0.000, no answer differs, n 4; {-2 * effect:+.3f} beyond the sum of both alone"
     )
     assert str(grid) in out and "Prompts and models" in report._repr_html_()
-    assert make_grid_table(report.comparisons[:1]).rows == ()
+    assert make_grid_table(report.comparisons[-1:]).rows == ()
+
+    specs = "agent-model=qir=scripted:one.py,qir=scripted:two.py"
+    given = ["--model", "scripted:one.py", "--each", matrix[1], "--each", specs]
+    assert main(["retry", "r", "--only", "right", *given]) == 0
+    grid_lines = capsys.readouterr().out
+    assert "scripted:one.py, qir=scripted:two.py" in grid_lines
+    assert re.search(r"0 fixed, [1-4] broken, .*of [1-4] question", grid_lines)
 
 
 def test_a_model_that_answers_the_same_call_otherwise_is_said_to_have_changed(

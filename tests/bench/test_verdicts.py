@@ -327,7 +327,7 @@ def results_of(asks: Asks, name: str = "") -> LoadedResults:
         question = BenchQuestion(id=f"{number}", question="?", answers=("gold",))
         row = {"id": question.id, "question": "?", "answers": answers, "error": None}
         rows[question.id] = rescore_row({**row, "seconds": 0.0}, question)
-    return LoadedResults(name, "", Path(name), {}, rows, {})
+    return LoadedResults(name, Path(name), {}, rows, {})
 
 
 def test_p_values_are_adjusted_for_all_that_stand_side_by_side() -> None:
