@@ -20,7 +20,8 @@ from typing import Any
 from kgwb import disk
 from kgwb.bench.comparisons import MORE_THAN_CHANCE, ResultsComparison
 from kgwb.bench.cost import Budget, sum_usage
-from kgwb.bench.lab import RetryExperiment
+from kgwb.bench.lab import TEST_SLICE, RetryExperiment
+from kgwb.bench.questions import slices_of
 from kgwb.bench.results import BenchRow, QuestionSample, is_lost, is_shown, question_of_row
 from kgwb.bench.runner import BenchSetup
 from kgwb.errors import InputError, PromptError
@@ -80,7 +81,13 @@ class PromptSearch:
         self._failure: Exception | None = None
         """What stopped the search: GEPA itself goes on after a proposal failed."""
         self._rows = self.experiment.earlier_results.rows
-        self.test_ids = [id_ for id_, row in self._rows.items() if not is_shown(row)]
+        others = [each for each in self.slices if not each.startswith("split=")]
+        self.test_slices = [*others, TEST_SLICE]
+        """The slices of the test part by which the best candidate is confirmed: the other slices stay."""
+        self.test_ids = []
+        for id_, row in self._rows.items():
+            if slices_of(row).issuperset(self.test_slices):
+                self.test_ids.append(id_)
         self.blamed = self._find_blamed()
         """The row of the ladder of each answer that the agent lost, by the id of the question."""
         self._sample = self.experiment.sample(slices=self.slices)

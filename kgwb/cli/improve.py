@@ -42,7 +42,7 @@ class ImproveCommand(MeasuredArguments):
 
         budget = self.make_budget()
         [proposer] = open_models(open_model_arguments({"": self.proposer})).values()
-        experiment = self.open_experiment(self.folder, None)
+        experiment = self.open_experiment(self.folder)
         self.check_prices(
             budget,
             [*experiment.models.values(), proposer],
@@ -86,11 +86,9 @@ class ImproveCommand(MeasuredArguments):
         The command that keeps the prompts is printed. It may use what was kept of the budget for it, and what
         the search left.
         """
-        from kgwb.bench.lab import TEST_SLICE
-
         if not search.test_ids:
             print_error(
-                "not confirmed: there is no test part, so the best prompt was judged by the questions it was chosen by",
+                "not confirmed: there is no test part, so the best prompt was judged by those it was chosen by",
                 'give some questions "split": "test" before they are measured',
             )
             suggest_keeping([winner.folder])
@@ -103,5 +101,6 @@ class ImproveCommand(MeasuredArguments):
             left = reserved + max(0, budget.limits[name] - budget.used[name])
             if left:
                 given["budget"].append(f"{name}={left}")
-        given["slice"] = [TEST_SLICE]
-        return RetryCommand(**given, folder=self.folder, prompts=winner.folder, only=["all"]).run()
+        given["slice"] = search.test_slices
+        command = RetryCommand(**given, folder=self.folder, prompts=winner.folder, only=["all"])
+        return command.run(search.experiment.kg)

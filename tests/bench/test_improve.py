@@ -176,6 +176,19 @@ def test_no_prompt_is_chosen_by_the_test_part(measured: list[str], capsys: Captu
     assert not proposals() and not candidates()
 
 
+def test_the_slice_of_the_search_is_that_of_the_test_part(measured: list[str]) -> None:
+    """Every question of the test part but two has another tag."""
+    rows = [json.loads(line) for line in Path("r/results.jsonl").read_text().splitlines()]
+    held = [row for row in rows if row["split"] == "test"]
+    for row in rows:
+        row["tags"] = ["b"] if row in held[2:] else ["a"]
+    Path("r/results.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert main([*measured, "--slice", "tag=a"]) in (0, 3)
+    parts = [read_results(each.parent)[1] for each in Path("r").glob("retries/*/config.json")]
+    tested = [[row["id"] for row in part] for part in parts if part[0]["split"] == "test"]
+    assert tested == [[row["id"] for row in held[:2]]]
+
+
 def test_a_budget_stops_the_search_and_more_of_it_continues(
     measured: list[str], capsys: Capture
 ) -> None:
