@@ -12,6 +12,7 @@ from urllib.parse import quote, unquote
 
 from kgwb.background import progress_bar
 from kgwb.cli.arguments import (
+    EACH_FIELDS,
     EACH_HELP,
     EACH_SYNTAX,
     EXIT_CODES,
@@ -42,7 +43,7 @@ from kgwb.text import and_more, list_first, list_within, pluralize, shorten, sin
 
 if TYPE_CHECKING:
     from kgwb.bench.cost import Budget, Prices
-    from kgwb.bench.figures import AllResults
+    from kgwb.bench.figures import AllResults, LoadedResults
     from kgwb.bench.questions import BenchQuestion
     from kgwb.bench.results import BenchRow
     from kgwb.bench.runner import BenchSetup
@@ -155,14 +156,30 @@ class BenchCommand(CheckArguments, MeasurementArguments):
                 print(unquote(str(command.out.relative_to(self.out))))
             measured[command.out] = command.run_benchmark(shared)
         if self.each:
-            write_report(list(measured), self.out / "report.html", self.prices)
+            write_report(self._read_results(measured), self.out / "report.html", self.prices)
         elif self.systems:
-            _print_side_by_side(measured)
+            print("\nside by side:")
+            _print_figures(self._read_results(measured), self.make_budget().prices)
         suites = [
             make_results_suite(unquote(folder.name), rows) for folder, rows in measured.items()
         ]
         condition_code = self.finish(suites, RESULT_FIGURES)
         return name_failed_folders(measured) or condition_code
+
+    def _read_results(self, measured: Mapping[Path, Sequence[BenchRow]]) -> list[LoadedResults]:
+        """Return the results of several folders, named by their paths in ``out``.
+
+        ``measured`` has the rows of the questions that were asked for, by folder. Other rows of a
+        folder do not count.
+        """
+        from kgwb.bench.figures import LoadedResults
+
+        all_results = []
+        for folder, rows in measured.items():
+            name = str(folder.relative_to(self.out))
+            results = LoadedResults.read(folder, name).with_rows(rows)
+            all_results.append(replace(results, label_suffix=f", {results.name}"))
+        return all_results
 
     def _commands_for_systems(self) -> list[BenchCommand]:
         """Return a copy of this command for each of ``systems``, with the folder ``out``/NAME; else this one.
@@ -190,12 +207,12 @@ class BenchCommand(CheckArguments, MeasurementArguments):
     def _check_settings_of(self, systems: Sequence[str]) -> None:
         """Raise InputError if one of the systems lacks a given setting; the message says which lacks what.
 
-        Given are the names in ``set``, and those of ``each`` but "prompts" and "model".
+        Given are the names in ``set``, and those of ``each`` that are settings.
         """
         given = [*self.given_settings]
         if self.each:
             given += parse_assignments(self.each, EACH_SYNTAX)
-        settings = [name for name in given if name not in ("prompts", "model")]
+        settings = [name for name in given if name not in EACH_FIELDS]
         missing = find_missing_settings(systems, settings)
         if missing:
             raise InputError(
@@ -207,7 +224,7 @@ class BenchCommand(CheckArguments, MeasurementArguments):
         """Return a copy of this command for each combination of values in ``each``, with a subfolder of ``out``.
 
         Without ``each`` it is this command alone. Raises InputError if two combinations mean the
-        same settings, prompts and model. Two paths of one folder of prompts are the same.
+        same settings, prompts and models. Two paths of one folder of prompts are the same.
         """
         commands: list[BenchCommand] = []
         known: list[object] = []
@@ -215,7 +232,7 @@ class BenchCommand(CheckArguments, MeasurementArguments):
             prompts = None
             if command.prompts is not None:
                 prompts = os.path.realpath(command.prompts)  # a folder may be written in two ways
-            choices = (command.settings, prompts, command.model)
+            choices = (command.settings, prompts, command.model, command.agent_model)
             if choices in known:
                 raise InputError(f"--each has {name} twice", hint="give each value once")
             known.append(choices)
@@ -426,24 +443,7 @@ def name_failed_folders(measured: Mapping[Path, Sequence[BenchRow]]) -> int:
     return 0
 
 
-def _print_side_by_side(measured: Mapping[Path, Sequence[BenchRow]]) -> None:
-    """Print all tables of figures, each with the results folders beside each other.
-
-    ``measured`` has the rows of the questions that were asked for, by folder. Other rows of a
-    folder do not count. A folder's name is its heading.
-    """
-    from kgwb.bench import figures
-
-    all_results = []
-    for folder, rows in measured.items():
-        name = folder.name
-        results = figures.LoadedResults.read(folder, name, f", {name}")
-        all_results.append(results.with_rows(rows))
-    print("\nside by side:")
-    _print_figures(all_results)
-
-
-def _print_figures(all_results: AllResults, prices: Prices | None = None) -> None:
+def _print_figures(all_results: AllResults, prices: Prices) -> None:
     """Print all tables of results that have rows."""
     from kgwb.bench import figures
 

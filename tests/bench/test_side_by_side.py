@@ -143,9 +143,11 @@ def test_the_terminal_asks_and_measures_several(
         "--out",
         str(tmp_path / "out"),
     ]
-    assert cli.main([*command, "--systems", "chatty_kg,surveyor"]) == 0
+    prices = tmp_path / "prices.toml"
+    prices.write_text('currency = "EUR"\n[[price]]\nmodel = "*"\ninput = 1\noutput = 1\n')
+    assert cli.main([*command, "--systems", "chatty_kg,surveyor", "--prices", str(prices)]) == 0
     shown = capsys.readouterr().out.partition("side by side:")[2]
-    assert "all, chatty_kg" in shown and "all, surveyor" in shown
+    assert "all, chatty_kg" in shown and "all, surveyor" in shown and "\nEUR " in shown
     folders = {path.name for path in (tmp_path / "out").iterdir() if path.is_dir()}
     assert folders == {"chatty_kg", "surveyor"}
     with pytest.raises(SettingError, match="cat"):
