@@ -10,6 +10,7 @@ without kgwb, is timed in the same run. Without MetaQA (../shared/data or KGWB_D
 from __future__ import annotations
 
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -97,15 +98,17 @@ def pipeline(given: Recorded) -> list[Row]:
 
 
 def importing() -> list[Row]:
-    """Seconds to import kgwb and rdflib, each in a new interpreter, less the interpreter's own start."""
-    empty = _start("pass")
-    ours, theirs = _start("import kgwb") - empty, _start("import rdflib") - empty
-    full = _start("import kgwb; kgwb.Workbench, kgwb.open_kg, kgwb.model") - empty
+    """CPU seconds of new interpreters that import kgwb or rdflib, less those of an empty one; and of a command."""
+    empty = _start("-c", "pass")
+    ours, theirs = (_start("-c", f"import {name}") - empty for name in ("kgwb", "rdflib"))
+    full = _start("-c", "import kgwb; kgwb.Workbench, kgwb.open_kg, kgwb.model") - empty
+    asked = _start("-m", "kgwb", "ask", "--kg", "films", "Who directed Arrival?") - empty
     return [
         Row("import kgwb", ours, "s", ours / theirs, "import rdflib", value_most=0.4),
         Row(
             "  with Workbench, open_kg and model loaded", full, "s", full / theirs, "import rdflib"
         ),
+        Row("kgwb ask, in a new process", asked, "s", asked / theirs, "import rdflib"),
     ]
 
 
@@ -149,11 +152,13 @@ def _bare(kg: Graph, run: Run) -> float:
     return time.perf_counter() - started
 
 
-def _start(code: str) -> float:
+def _start(*arguments: str) -> float:
     def once() -> float:
-        started = time.perf_counter()
-        subprocess.run([sys.executable, "-c", code], check=True)
-        return time.perf_counter() - started
+        before = os.times()
+        subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL)
+        after = os.times()
+        user = after.children_user - before.children_user
+        return user + after.children_system - before.children_system
 
     return statistics.median(once() for _ in range(IMPORTS))
 
