@@ -1,4 +1,4 @@
-"""Label search in the full-text index of each engine. An engine is added by a row of DIALECTS.
+"""Label search in the full-text index of each engine. An engine is added by a row of ``dialects.toml``.
 
 Which dialect an endpoint understands is found by probing, and then remembered.
 
@@ -14,6 +14,7 @@ import json
 import logging
 import re
 import time
+import tomllib
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -77,12 +78,13 @@ class Dialect:
     """
     and_separator: str = " AND "
     """The separator of words that must all be in the label."""
-    or_separator: str | None = " OR "
+    or_separator: str = " OR "
     """The separator of words of which one must be in the label.
 
-    If it is empty, the pattern is repeated for each word. None means that the engine cannot search
-    so.
+    If it is empty, the pattern is repeated for each word.
     """
+    finds_any_word: bool = True
+    """Whether the engine can search for labels that have only one of the words."""
     min_wildcard_letters: int = 1
     """Letters that must stand before a "*"; 0 if the index has no wildcards."""
     service_iri: str = ""
@@ -90,7 +92,7 @@ class Dialect:
 
     The gate accepts it in this search only.
     """
-    engine_hints: tuple[str, ...] = ()
+    engine_hints: Sequence[str] = ()
     """Parts of the URL or the Server header of an endpoint that suggest this engine."""
     probe_without_hint: bool = True
     """Whether an endpoint is probed for this dialect even without a hint.
@@ -184,10 +186,12 @@ class Dialect:
                 term += "*"
                 has_wildcard = True
             expressions.append(word_template.substitute(word=term))
-        separator: str | None = self.and_separator
+        separator = self.and_separator
         if stage == "any word":
             separator = self.or_separator
-        if separator is None or (stage == "prefix" and not has_wildcard):
+            if not self.finds_any_word:
+                return []
+        if stage == "prefix" and not has_wildcard:
             return []
         if separator:
             expressions = [separator.join(expressions)]
@@ -224,114 +228,9 @@ def _contains_condition(word: str) -> str:
     return f"CONTAINS(LCASE(STR(?label)), {string_literal(word)})"
 
 
-_URL = r"https?://[^\s?#@\"'<>\\$]+"
-"""A URL without user, password and query, because it will stand in records."""
-_ALL_DIALECTS = (
-    Dialect(
-        "virtuoso",
-        "?v ?p ?label . ?label bif:contains $text",
-        "bif: <bif:>",
-        word_template='"$word"',
-        min_wildcard_letters=4,  # with fewer, Virtuoso answers with error FT370
-        engine_hints=("virtuoso",),
-    ),
-    Dialect(
-        "jena",  # ?label is read from the graph, because the index may not store it
-        "?v text:query ($p $text $deep) . ?v $p ?label",
-        "text: <http://jena.apache.org/text#>",
-        text_template="($words)",
-        engine_hints=("fuseki", "jena"),
-    ),
-    Dialect(
-        "graphdb-fts",
-        '?label onto:fts ($text "$index" $deep) . ?v ?p ?label',
-        "onto: <http://www.ontotext.com/>",
-        engine_hints=("graphdb", "/repositories/"),
-        argument_pattern=r"(?P<index>\*|[A-Za-z-]+)",  # "*": all languages, since GraphDB 10.8
-        argument="*",
-    ),
-    Dialect(
-        "rdf4j",
-        "?v search:matches [ search:query $text ; search:property $p ] . ?v $p ?label",
-        "search: <http://www.openrdf.org/contrib/lucenesail#>",
-        engine_hints=("rdf4j", "/repositories/"),
-    ),
-    Dialect(
-        "blazegraph",
-        "?label bds:search $text ; bds:matchAllTerms $every ; bds:maxRank $deep . ?v ?p ?label",
-        "bds: <http://www.bigdata.com/rdf/search#>",
-        and_separator=" ",
-        or_separator=" ",
-        engine_hints=("blazegraph", "bigdata", "/namespace/"),
-    ),
-    Dialect(
-        "qlever",  # its SERVICE textSearch: would find the same, but need allow_service
-        "?text ql:contains-word $text . ?text ql:contains-entity ?label . ?v ?p ?label",
-        "ql: <http://qlever.cs.uni-freiburg.de/builtin-functions/>",
-        and_separator=" ",
-        or_separator="",
-        min_wildcard_letters=4,
-        engine_hints=("qlever",),
-    ),
-    Dialect(
-        "stardog",
-        "SERVICE <tag:stardog:api:search:textMatch> {"
-        " [] fts:query $text ; fts:limit $deep ; fts:result ?label } ?v ?p ?label",
-        "fts: <tag:stardog:api:search:>",
-        service_iri="tag:stardog:api:search:textMatch",
-        engine_hints=("stardog", ":5820/"),
-    ),
-    Dialect(
-        "wikidata",
-        "",
-        engine_hints=(
-            "//query.wikidata.org/",
-            "//qlever.dev/api/wikidata",
-            "//qlever.cs.uni-freiburg.de/api/wikidata",
-        ),
-        probe_without_hint=False,
-        argument_pattern=f"(?P<api>{_URL})",
-        argument="https://www.wikidata.org/w/api.php",
-    ),
-    Dialect(
-        "wikidata-mwapi",
-        'SERVICE <http://wikiba.se/ontology#mwapi> { bd:serviceParam wikibase:api "EntitySearch" ;'
-        ' wikibase:endpoint "www.wikidata.org" ; wikibase:limit $limit ; mwapi:search $text ;'
-        " mwapi:language $language . ?v wikibase:apiOutputItem mwapi:item }"
-        " ?v ?p ?label FILTER(LANG(?label) = $language)",
-        "bd: <http://www.bigdata.com/rdf#>\n"
-        "mwapi: <https://www.mediawiki.org/ontology#API/>\n"
-        "wikibase: <http://wikiba.se/ontology#>",
-        and_separator=" ",
-        or_separator=None,
-        min_wildcard_letters=0,
-        service_iri="http://wikiba.se/ontology#mwapi",
-        engine_hints=("//query.wikidata.org/",),
-        probe_without_hint=False,
-    ),
-    Dialect(
-        "graphdb-connector",
-        "?search a <http://www.ontotext.com/connectors/lucene/instance#$index> ; luc:query $text ;"
-        ' luc:limit "$limit" ; luc:entities ?v . ?v ?p ?label',
-        "luc: <http://www.ontotext.com/connectors/lucene#>",
-        text_template="$field:($words)",
-        argument_pattern=r"(?P<index>\w[\w-]*)/(?P<field>\w[\w-]*)",
-    ),
-    Dialect(
-        "neptune",
-        "SERVICE <http://aws.amazon.com/neptune/vocab/v01/services/fts#search> { fts:config"
-        ' fts:endpoint "$endpoint" ; fts:queryType "simple_query_string" ; fts:field $labels ;'
-        " fts:query $text ; fts:return ?v } ?v ?p ?label",
-        "fts: <http://aws.amazon.com/neptune/vocab/v01/services/fts#>",
-        and_separator=" + ",
-        or_separator=" | ",
-        service_iri="http://aws.amazon.com/neptune/vocab/v01/services/fts#search",
-        argument_pattern=f"(?P<endpoint>{_URL})",
-    ),
-    Dialect("generic", "?v ?p ?label FILTER($test)", min_wildcard_letters=0),
-)
-DIALECTS: dict[str, Dialect] = {dialect.name: dialect for dialect in _ALL_DIALECTS}
-"""Dialects by name, in the order of probing.
+_TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+DIALECTS = {row["name"]: Dialect(**row) for row in _TABLE["dialect"]}
+"""The rows of ``dialects.toml`` by name, in the order of probing.
 
 ``generic`` (FILTER with CONTAINS) works with any engine, and reads every label.
 ``graphdb-connector:INSTANCE/FIELD`` and ``neptune:OPENSEARCH_URL`` need an argument, so they are

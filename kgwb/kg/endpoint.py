@@ -235,8 +235,8 @@ class Endpoint(SparqlClient):
             language_filter = f"FILTER({condition})"
         vertices = values_clause("?v", iris)
         entities = f"{vertices} ?e <{WIKIBASE_NAMESPACE}directClaim> ?v ."
-        own = union_over_predicates(vertices, "?v", predicates, "?l")
-        of_entities = union_over_predicates(entities, "?e", predicates, "?l")
+        own = union_over_predicates(vertices, "?v", predicates)
+        of_entities = union_over_predicates(entities, "?e", predicates)
         result = self.select_complete(
             f"SELECT ?v ?p ?l WHERE {{ {own} UNION {of_entities} {language_filter} }}"
         )

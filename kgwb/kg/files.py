@@ -54,7 +54,6 @@ from kgwb.kg.label_search import LabelIndex
 from kgwb.kg.labels import LabelReader, split_by_blank_nodes, split_plain_lines
 from kgwb.kg.parser_process import (
     EXPANSION_MESSAGE,
-    FORMULA_MESSAGE,
     GZIP_MARK,
     TOO_SLOW_EXIT_CODE,
     TOO_SLOW_MESSAGE,
@@ -63,18 +62,8 @@ from kgwb.kg.parser_process import (
 from kgwb.network import MAX_TIMEOUT_S
 from kgwb.text import list_first, pluralize
 
-FORMAT_BY_EXTENSION = {
-    ".ttl": "TURTLE",
-    ".nt": "N_TRIPLES",
-    ".nq": "N_QUADS",
-    ".trig": "TRIG",
-    ".n3": "N3",
-    ".rdf": "RDF_XML",
-    ".xml": "RDF_XML",
-    ".owl": "RDF_XML",
-    ".jsonld": "JSON_LD",
-    ".json": "JSON_LD",
-}
+_TABLE = tomllib.loads(Path(__file__).with_name("rdf_formats.toml").read_text(encoding="utf-8"))
+FORMAT_BY_EXTENSION: Mapping[str, str] = _TABLE["extensions"]
 """Names of ``pyoxigraph.RdfFormat``."""
 EXTENSIONS_HINT = (
     "open a file of triples, or a folder with such files; their extensions are"
@@ -100,7 +89,6 @@ class FileKind(NamedTuple):
         return getattr(RdfFormat, self.format, None)
 
 
-_TABLE = tomllib.loads(Path(__file__).with_name("rdf_formats.toml").read_text(encoding="utf-8"))
 KINDS = [FileKind(**row) for row in _TABLE["kind"]]
 UNKNOWN = FileKind("no RDF that kgwb knows", remedy=EXTENSIONS_HINT)
 
@@ -172,20 +160,7 @@ _FOLDER_NAME = re.compile(r"labels([0-9]+)-[0-9a-f]{64}")
 """The name of a graph's folder in the cache, with its version."""
 _PLAIN_FORMATS = (RdfFormat.N_TRIPLES, RdfFormat.N_QUADS)
 _FIX_FILE_HINT = "fix the file, download it again, or convert it with another tool"
-_FORMULA_HINT = (
-    "take the formulas and rules out of the file, or save what follows from them as Turtle"
-)
-_PARSE_HINTS = {
-    "remote contexts": "JSON-LD contexts are not fetched: write the context into the file, or convert it to Turtle",
-    "percent encoding": "write a % in an IRI as %25, or follow it with two digits of 0 to 9 and A to F",
-    "variables are not allowed": _FORMULA_HINT,
-    FORMULA_MESSAGE: _FORMULA_HINT,
-    "utf-8": "save the file as UTF-8, for example by `iconv -f WINDOWS-1252 -t UTF-8 FILE`",
-    "it is UTF-16": "save the file as UTF-8, for example by `iconv -f UTF-16 -t UTF-8 FILE`",
-    "Invalid IRI code point": "an IRI has a character that no IRI may have: write a space as %20",
-    "{ is not a valid predicate": "this looks like TriG, which has named graphs: name the file .trig",
-    "quads must be": "this looks like N-Quads: name the file .nq",
-}
+_PARSE_HINTS: Mapping[str, str] = _TABLE["remedies"]
 """What to do about an error of a parser, by a part of its message."""
 READING_SHARE = 0.25
 """The share of reading in the time of loading a graph into the cache, estimated from profiles."""

@@ -479,7 +479,7 @@ class EndpointResponse:
         and if the rows bind none of the variables. Characters that cannot be read are replaced.
         """
         codec = self._find_codec()
-        variables = tuple(variables) or self._read_table(codec, Rows(_parse_nothing, 0))
+        variables = tuple(variables) or self._read_table(codec, Rows(dict, 0))
         parse_row = partial(_parse_row, variables=variables)
         rows = Rows(parse_row, row_limit)
         self._read_table(codec, rows)
@@ -598,10 +598,6 @@ def _is_list_of_texts(value: object) -> bool:
     if not isinstance(value, list):
         return False
     return all(isinstance(item, str) for item in value)
-
-
-def _parse_nothing(binding: Mapping[str, Any]) -> None:
-    """Stand for the parser of rows that are not needed."""
 
 
 def _parse_virtuoso_truth(binding: Mapping[str, Any]) -> bool:

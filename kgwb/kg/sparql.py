@@ -1037,10 +1037,8 @@ def union_clause(groups: Iterable[str]) -> str:
     return " UNION ".join(f"{{ {group} }}" for group in groups)
 
 
-def union_over_predicates(
-    pattern: str, subject: str, predicates: Iterable[URIRef], value: str
-) -> str:
-    """Return a union that binds ?p to each predicate that a subject ("?v") has, and its values.
+def union_over_predicates(pattern: str, subject: str, predicates: Iterable[URIRef]) -> str:
+    """Return a union that binds ?p to each predicate that a subject ("?v") has, and ?l to its values.
 
     ``pattern`` binds the subject. Each predicate has a branch of its own, with the whole pattern:
     engines look a constant predicate up. Where it is a variable, even one that VALUES binds,
@@ -1048,7 +1046,7 @@ def union_over_predicates(
     """
     branches = []
     for predicate in map(n3, predicates):
-        branches.append(f"{pattern} {subject} {predicate} {value} BIND({predicate} AS ?p)")
+        branches.append(f"{pattern} {subject} {predicate} ?l BIND({predicate} AS ?p)")
     return union_clause(branches)
 
 

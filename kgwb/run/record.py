@@ -9,12 +9,13 @@ that a turn which was asked again is written again.
 from __future__ import annotations
 
 import threading
+import tomllib
 import uuid
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -53,53 +54,6 @@ DAMAGED_FILE_ERRORS = (
     RecursionError,
 )
 """What reading raises if the entries of a file lack their form, or contradict each other."""
-EARLIER_SETTINGS: Mapping[str, Mapping[str, Any]] = {
-    "chatty_kg": {"shows_units": False, "whole_graph": False, "kind_from": "words"},
-    "dog": {
-        "whole_graph": False,
-        "answer_words": "copied",
-        "own_knowledge_at": "any_end",
-        "role_triples": 3,
-    },
-    "ragonite": {
-        "reads_units": True,
-        "writes_comments": True,
-        "whole_values": False,
-        "last_sees_results": False,
-    },
-    "robodata": {
-        "ingredients": "all",
-        "details": "triples",
-        "removes": True,
-        "assesses_first_turn": False,
-        "default_neighbours": 20,
-        "query_rows": 50,
-    },
-    "triad": {
-        "whole_graph": False,
-        "asks_about_single": False,
-        "free_templates": False,
-        "links_own_answers": False,
-        "relation_examples": False,
-        "merge_results": False,
-        "may_refuse_queries": False,
-        "answer_type_from": "model",
-    },
-}
-"""For each system: settings that a file may not have, with what was done before they were added.
-
-A setting is not here if its value in each profile does what was done before.
-"""
-SETTING_VALUES: Mapping[tuple[str, Any], Mapping[str, Any]] = {
-    ("translate", True): {"translate": "by_words"},
-    ("translate", False): {"translate": "never"},
-    ("ablation", "unneeded_roles"): {
-        "ablation": "none",
-        "debate_end": "first_valid",
-        "says_last_hop": False,
-    },
-}
-"""For the name of a setting and a value that it no longer has, the settings that mean the same."""
 _HEADER_START = b'{"kgwb_run":'
 RUN_FILE_HINT = "give a file that Run.save or kgwb ask --save wrote"
 
@@ -497,21 +451,27 @@ def damaged_file_error(path: str | Path, error: BaseException) -> RunFileError:
 def current_settings(settings: Mapping[str, Any], system: str) -> dict[str, Any]:
     """Return the settings that a file of an earlier version names, as they are called now.
 
-    An old value is replaced by the settings that mean the same (SETTING_VALUES), unless
-    ``settings`` has these itself. A setting that the file lacks has its value of EARLIER_SETTINGS,
-    if there is one for the system.
+    ``earlier_settings.toml`` says how. An old value is replaced by the settings that mean the same,
+    unless ``settings`` has these itself. A setting that the file lacks has the value that says what
+    was done before it was added.
     """
-    present = dict(EARLIER_SETTINGS.get(system, {}))
+    table = _read_earlier_settings()
+    present = dict(table["added"].get(system, {}))
     replacements: dict[str, Any] = {}
     for name, value in settings.items():
-        meaning = None
-        if isinstance(value, Hashable):
-            meaning = SETTING_VALUES.get((name, value))
-        if meaning is None:
-            present[name] = value
-        else:
-            replacements.update(meaning)
+        present[name] = value
+        for replaced in table["replaced"]:
+            if [name, value] == replaced["was"]:
+                del present[name]
+                replacements.update(replaced["is"])
     return replacements | present
+
+
+@cache
+def _read_earlier_settings() -> JsonObject:
+    """Return ``earlier_settings.toml``, which says how settings were called before."""
+    text = Path(__file__).with_name("earlier_settings.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
 
 
 def _to_line(entry: JsonObject) -> str:

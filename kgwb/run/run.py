@@ -36,6 +36,7 @@ from kgwb.run.agents import AgentKind, System, agent, agent_of_key
 from kgwb.run.answers import Answer, Dialogue, Question, Reading, Turn, add_units
 from kgwb.run.diagnostics import (
     doubt_cut_results,
+    doubt_names,
     explained_failure,
     remark_on_changing_queries,
     remark_on_engine,
@@ -304,8 +305,6 @@ class Run(EditableRun):
         it. Raises the errors of the system, SettingError if another execution goes on or if the run
         can only be read, and RunFileError if the file cannot be written.
         """
-        from kgwb.run.doubts import doubt_names
-
         self._refuse_if_read_only()
         with self._begun_execution(stop_condition, cancel) as execution, self._open_file():
             try:

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from kgwb.records import JsonObject, to_data
@@ -23,34 +25,10 @@ STEP_KEY = "kgwb.step"
 """The attribute with the key of a step. It is kgwb's own: names of spans need not be unique."""
 RETRIEVER_KINDS = ("search", "exact", "nearest")
 Attributes = dict[str, Any]
-NAMES: Mapping[str, tuple[str, ...]] = {
-    "kind": ("openinference.span.kind", "gen_ai.operation.name"),
-    "input": ("input.value", "gen_ai.tool.call.arguments", "db.query.text", "db.statement"),
-    "output": ("output.value", "gen_ai.tool.call.result"),
-    "model": ("llm.model_name", "gen_ai.response.model", "gen_ai.request.model"),
-    "instructions": ("gen_ai.system_instructions",),
-    "messages": ("llm.input_messages", "gen_ai.input.messages", "gen_ai.prompt"),
-    "reply": ("llm.output_messages", "gen_ai.output.messages", "gen_ai.completion"),
-    "parameters": ("llm.invocation_parameters",),
-    "tools": ("llm.tools", "gen_ai.tool.definitions"),
-    "temperature": ("gen_ai.request.temperature",),
-    "seed": ("gen_ai.request.seed",),
-    "max_tokens": ("gen_ai.request.max_tokens",),
-    "prompt_tokens": (
-        "llm.token_count.prompt",
-        "gen_ai.usage.input_tokens",
-        "gen_ai.usage.prompt_tokens",
-    ),
-    "completion_tokens": (
-        "llm.token_count.completion",
-        "gen_ai.usage.output_tokens",
-        "gen_ai.usage.completion_tokens",
-    ),
-    "cost": ("llm.cost.total",),
-    "documents": ("retrieval.documents", "reranker.output_documents"),
-    "tool_parameters": ("tool.parameters",),
-}
-"""The names under which spans say something.
+NAMES: Mapping[str, Sequence[str]] = tomllib.loads(
+    Path(__file__).with_name("span_names.toml").read_text(encoding="utf-8")
+)
+"""The names under which spans say something, from ``span_names.toml``.
 
 The first one is that of OpenInference, under which kgwb writes it. It reads all: those of
 OpenTelemetry for generative AI and databases, too, and their older ones.
