@@ -267,7 +267,9 @@ def _tell_nodes_apart(nodes: Sequence[Node]) -> tuple[Node, ...]:
 
     Blank nodes have none, since their ids mean nothing to a person.
     """
-    labels = {node.term: node.label for node in nodes if not isinstance(node.term, BNode)}
+    labels: dict[Term, str] = {
+        node.term: node.label for node in nodes if not isinstance(node.term, BNode)
+    }
 
     def drawn_label(term: Term) -> str:
         """Return the label of a node as a picture shows it."""
