@@ -173,11 +173,12 @@ def _find_missing_values(messages: str) -> Iterator[Message]:
 
 
 def _find_format_problems(messages: str) -> Iterator[Message]:
-    """Yield a message for each of these: no unknown as "?x", a request for another form, no word "JSON".
+    """Yield a message for each of these: the form of unknowns is not said, another form is asked for, "JSON" is not.
 
-    The second is found by OTHER_FORMS, such as "write a poem", in a sentence without NEGATION before it.
+    Unknowns are "?x", or begin with a question mark. The second is found by OTHER_FORMS, such as "write a
+    poem", in a sentence without NEGATION before it.
     """
-    if not re.search(r"\?\w", messages.replace("{{question}}", "")):
+    if not re.search(r"(?i)\?\w|question mark|fragezeichen|(with|by|mit) .{0,4}\?", messages):
         yield say("2.1.no-unknown")
     for other_form in OTHER_FORMS.finditer(messages):
         sentence = re.split(r"[.\n]", messages[: other_form.end()])[-1]
