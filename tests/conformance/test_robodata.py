@@ -938,8 +938,13 @@ def test_update_removes_only_where_the_paper_does_not_rule(name: str) -> None:
         with pytest.raises(kgwb.errors.InvalidReplyError):
             answered(name, update=update)
         return
-    run, model = answered(name, update=update)
-    assert run.output("remove_edge").effect == "removed"
+    later = goes("EVAL_LOCAL", removal)
+    remote = [*script()["robodata/remote"], goes("EVAL_REMOTE", search())]
+    evals = [judges("REMOTE"), judges("PRODUCE")]
+    run, model = answered(name, update=[update, later], remote=remote, eval_local=evals)
+    # in the turn in which a triple is fetched, it is not there yet
+    removed = [step.output for step in run.steps if step.agent == "remove_edge"]
+    assert [(each.effect, len(each.rows)) for each in removed] == [("removed", 0), ("removed", 1)]
     position = [step for step in run.steps if step.agent == "turn"][-1].output
     assert position.local.support == (STARRING,)
     assert "remove_node" in requests_to(model, "update")[0].messages[0].content
