@@ -800,7 +800,7 @@ def test_results_and_errors_are_in_the_next_prompt(name: str) -> None:
     setting="last_sees_results",
 )
 @violated_by(SELECTOR, "    for tool_class in offered:\n", "    for tool_class in offered[:0]:\n")
-@violated_by(SELECTOR, '        variables["tools"] = [tool_class.spec.name]\n', "")
+@violated_by(SELECTOR, '{**variables, "tools": [tool_class.spec.name]}', "variables")
 @violated_by(SETTINGS, '        "last_sees_results": True,\n', "")
 @violated_by(SETTINGS, '        "last_sees_results": False,\n', "")
 @violated_by("kgwb/run/ask.py", "enumerate([*before, *uses], 1)", "enumerate(uses, 1)")
