@@ -118,5 +118,5 @@ def test_the_picture_of_a_graph_is_an_image_with_its_triples_as_text(
 ) -> None:
     left = sanitized(workbench.subgraph())
     [told] = left.pictures
-    assert "Harry Potter — first movie → " in told
+    assert "Harry Potter (Harry_Potter) — first movie → " in told
     assert "<table>" in "".join(left.kept)
