@@ -10,15 +10,17 @@ from __future__ import annotations
 import json
 import sys
 import threading
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from engines import ROOT, EngineMissingError, free_port, running
+from engines import ROOT, START_S, EngineMissingError, free_port, running
 
 MODEL = "smollm2"
 VENV = ROOT / ".venv-server"
@@ -48,7 +50,23 @@ def llama(folder: Path) -> Iterator[str]:
     port = free_port()
     command = [str(VENV / "bin" / "python"), "-c", SERVE, str(weights), str(port), MODEL]
     with running(command, port, folder):
+        _wait_until_loaded(f"http://127.0.0.1:{port}/health")
         yield f"http://127.0.0.1:{port}/v1"
+
+
+def _wait_until_loaded(url: str) -> None:
+    """Return once the server has loaded its model. It listens before, and answers 503."""
+    until = time.monotonic() + START_S
+    while True:
+        try:
+            urllib.request.urlopen(url, timeout=START_S).close()
+        except urllib.error.HTTPError as error:
+            error.close()
+            if error.code != HTTPStatus.SERVICE_UNAVAILABLE or time.monotonic() > until:
+                raise
+            time.sleep(0.1)
+        else:
+            return
 
 
 @contextmanager
