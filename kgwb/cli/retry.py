@@ -154,8 +154,8 @@ class RetryCommand(CheckArguments, MeasuredArguments):
                 planned.append((name, command, experiment, setup))
         if not planned:
             raise InputError(
-                f"no question is asked again, since nothing was changed: this is the setup that {self.folder} "
-                "was measured with",
+                "no question is asked again, since nothing was changed: this is the setup that "
+                f"{experiment.base.folder} was measured with",
                 hint="give --each a value that differs from the measured one",
             )
         asked = []
