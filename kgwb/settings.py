@@ -6,8 +6,6 @@ published does, where this is known and differs from the paper. A system with se
 has a subclass in its folder.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, fields
@@ -30,16 +28,19 @@ TimeoutSeconds = Annotated[float, Field(ge=0.001, le=1_000_000)]
 Profile = Literal["fast", "reference", "paper"]
 NUMBER_PATTERN = re.compile(r"[-+]?(\d[\d.e+-]*|inf|nan)")
 STRICT_CONFIG = ConfigDict(strict=True, allow_inf_nan=False)
-"""The pydantic configuration of settings: no value is converted to another type.
+"""The pydantic configuration of settings: no value is converted to another type."""
+DEFERRED_CONFIG = STRICT_CONFIG | ConfigDict(defer_build=True)
+"""Checks are built when the first settings are made, not at the import.
 
-It must not have ``defer_build``: pydantic would then look the names in the annotations up in the
-module that first makes settings, where ``Literal`` may be rdflib's.
+The annotations of such a class must not be strings, so ``from __future__ import annotations`` is
+missing here: pydantic would look their names up where the first settings are made, and ``Literal``
+may be rdflib's there.
 """
 _PLAIN_TYPES = (str, int, float, bool, NoneType)
 """Types of values that have nothing in them that could be changed."""
 
 
-@dataclass(frozen=True, kw_only=True, config=STRICT_CONFIG)
+@dataclass(frozen=True, kw_only=True, config=DEFERRED_CONFIG)
 class Settings:
     """The settings that every system has. Models, prompts and graph are not settings."""
 
@@ -219,7 +220,7 @@ class Settings:
         return values
 
     @classmethod
-    def of(cls, settings: Settings | Mapping[str, Any] | str | None) -> Self:
+    def of(cls, settings: "Settings | Mapping[str, Any] | str | None") -> Self:
         """Return settings, or a profile's name, or changes, as settings of this class.
 
         A text is the name of a profile. A mapping has what differs from the profile that it names

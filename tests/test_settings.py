@@ -1,5 +1,7 @@
 """Settings of all systems and of one, and the profiles."""
 
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -26,6 +28,11 @@ def test_paper_has_the_published_values() -> None:
     }
     assert {name: getattr(profile("paper"), name) for name in published} == published
     assert not profile("paper").unasked_classification  # type: ignore[attr-defined]
+
+
+def test_settings_are_first_made_where_literal_is_rdflibs() -> None:
+    code = "from rdflib import Literal; from kgwb.settings import Settings; Settings(theta=2)"
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_settings_are_converted_to_those_of_another_system() -> None:
