@@ -4,7 +4,7 @@ A file's format is recognized by its content, never by its name: QALD 7 to 10 (J
 (YAML), LC-QuAD 1.0 and 2.0, the dialogue sets of Chatty-KG, MetaQA as released (text), the sets on
 Freebase that DoG is measured on (WebQSP, CWQ, WebQuestions and GrailQA, as their authors published
 them and as the repository of DoG has them), and kgwb's own JSON lines, whose fields are those of
-``BenchQuestion``. MAPPED_SETS has a line for each set whose fields are found by their paths alone.
+``BenchQuestion``. question_sets.toml has the sets whose fields are found by their paths alone.
 
 A question set of one's own has answers that a person found right, or corrected, kept as gold. Each
 line also has who kept it (``who``) and when (``when``), and the gold that it had before it was
@@ -16,6 +16,7 @@ from __future__ import annotations
 import getpass
 import json
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -400,9 +401,8 @@ class MappedSet(NamedTuple):
     something stands is taken.
     """
 
-    name: str
-    marks: tuple[str, ...]
-    """The fields by which an entry is recognized: it has all of them."""
+    marks: Sequence[Sequence[str]]
+    """Groups of fields by which an entry is recognized: it has all of one group."""
     paths: Mapping[str, str]
     """By the field of ``BenchQuestion``. Without "id", the number in the file is the id."""
     answers: str = ""
@@ -416,77 +416,15 @@ class MappedSet(NamedTuple):
     has_query_type: bool = False
     """Whether the type of a question is that of its gold query."""
 
+    def has(self, entry: object) -> bool:
+        """Return whether an entry is of this set."""
+        return isinstance(entry, dict) and any(set(group) <= entry.keys() for group in self.marks)
 
-LC_QUAD_QUESTION = (
-    "corrected_question|question|paraphrased_question|NNQT_question|intermediary_question"
-)
-"""The wordings of a question in LC-QuAD, the best first."""
-LC_QUAD = {
-    "id": "_id|uid",
-    "question": LC_QUAD_QUESTION,
-    "sparql": "sparql_query|sparql_wikidata|sparql_dbpedia18|query",
-}
-MAPPED_SETS = (
-    MappedSet("LC-QuAD 1.0", ("corrected_question",), LC_QUAD, has_query_type=True),
-    MappedSet("LC-QuAD 1.0", ("intermediary_question",), LC_QUAD, has_query_type=True),
-    MappedSet("LC-QuAD 2.0", ("paraphrased_question",), LC_QUAD, has_query_type=True),
-    MappedSet("LC-QuAD 2.0", ("NNQT_question",), LC_QUAD, has_query_type=True),
-    MappedSet(
-        "WebQSP",
-        ("QuestionId", "Parses"),
-        {
-            "id": "QuestionId",
-            "question": "RawQuestion",
-            "sparql": "Parses.0.Sparql",
-            "hops": "Parses.0.InferentialChain",
-            "topic_entity": "topic_entity|Parses.0.TopicEntityMid",
-        },
-        answers="Parses.*.Answers.*",
-        value="AnswerArgument",
-        label="EntityName",
-    ),
-    MappedSet(
-        "CWQ",
-        ("ID", "compositionality_type"),
-        {
-            "id": "ID",
-            "question": "question",
-            "sparql": "sparql",
-            "type": "compositionality_type",
-            "topic_entity": "topic_entity",
-            "answer_labels": "answer",
-        },
-        answers="answers.*",
-        value="answer_id|answer",
-        label="answer",
-        may_lack_value=True,
-    ),
-    MappedSet(
-        "WebQuestions",
-        ("utterance", "targetValue"),
-        {"question": "utterance", "topic_entity": "url", "answer_labels": "targetValue"},
-    ),
-    MappedSet(
-        "WebQuestions of DoG",
-        ("url", "question", "answers"),
-        {"question": "question", "topic_entity": "topic_entity", "answer_labels": "answers"},
-    ),
-    MappedSet(
-        "GrailQA",
-        ("qid", "question"),
-        {
-            "id": "qid",
-            "question": "question",
-            "sparql": "sparql_query",
-            "hops": "num_edge",
-            "type": "level|function",
-            "topic_entity": "topic_entity|graph_query.nodes.*.node_type=entity.id",
-        },
-        answers="answer.*",
-        value="answer_argument",
-        label="entity_name",
-    ),
-)
+
+_SETS_FILE = Path(__file__).with_name("question_sets.toml")
+MAPPED_SETS = [
+    MappedSet(**entry) for entry in tomllib.loads(_SETS_FILE.read_text(encoding="utf-8"))["sets"]
+]
 
 
 def _find_all(data: object, path: str) -> list[Any]:
@@ -614,7 +552,7 @@ def _read_descriptions(value: Any) -> Any:
 
 
 READERS: Mapping[str, Callable[[Any], Any]] = {
-    LC_QUAD_QUESTION: str.strip,
+    "question": str.strip,
     "url": _read_address,
     "targetValue": _read_descriptions,
     "answer": lambda name: [to_lexical_form(name)],
@@ -685,10 +623,7 @@ def _recognize_set(data: object) -> _QuestionFile | None:
             return _QuestionFile(_read_dialogue, "dialogue", enumerate(entries, 1))
         case {"Questions": [*entries]} | [*entries]:
             for mapped in MAPPED_SETS:
-                if any(
-                    isinstance(entry, dict) and set(mapped.marks) <= entry.keys()
-                    for entry in entries
-                ):
+                if any(map(mapped.has, entries)):
                     read = partial(_read_mapped, mapped)
                     return _QuestionFile(read, "question", enumerate(entries, 1))
     return None
