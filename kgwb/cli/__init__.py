@@ -7,25 +7,15 @@ import atexit
 import errno
 import gc
 import os
+import pkgutil
 import sys
+import tomllib
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
 from kgwb import disk
 from kgwb.cli.arguments import add_arguments
-from kgwb.cli.ask import AskCommand, ChatsCommand, ExportCommand
-from kgwb.cli.bench import BenchCommand, CompareProfilesCommand
-from kgwb.cli.demo import DemoCommand
-from kgwb.cli.doctor import DoctorCommand
-from kgwb.cli.experiment import ExperimentCommand
-from kgwb.cli.improve import ImproveCommand
-from kgwb.cli.judgements import ErrorsCommand, RateCommand, ScoreCommand
-from kgwb.cli.lab import JupyterLabCommand
-from kgwb.cli.labs import LabsCommand
-from kgwb.cli.new import NewCommand
-from kgwb.cli.report import PackCommand, ReportCommand
-from kgwb.cli.retry import KeepCommand, RetryCommand
-from kgwb.cli.serve import ServeCommand
 from kgwb.cli.terminal import (
     EXIT_BUDGET_SPENT,
     EXIT_FAILED,
@@ -36,6 +26,10 @@ from kgwb.cli.terminal import (
 from kgwb.disk import __version__
 from kgwb.errors import KgwbError
 from kgwb.text import mask_url, remove_controls
+
+COMMANDS: dict[str, dict[str, str]] = tomllib.loads(
+    Path(__file__).with_name("commands.toml").read_text(encoding="utf-8")
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -82,23 +76,39 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parse_command(argv: Sequence[str] | None) -> Any:
-    """Return an instance of the class in COMMANDS that the arguments name, with its arguments as fields.
+    """Return an instance of the class of the command that the arguments name, with its arguments as fields.
 
     If they are wrong, print the usage and a message and exit with code 2. Only ``lab`` takes
-    arguments that it does not know; they are passed on to JupyterLab as ``rest``.
+    arguments that it does not know; they are passed on to JupyterLab as ``rest``. A command's
+    arguments are the fields of its class, and its epilog is EPILOG, if there is one. Secrets in
+    arguments are masked in the messages of errors.
     """
-    parser = _make_parser()
-    arguments, rest = parser.parse_known_args(argv)
-    values = vars(arguments)
-    command_class = COMMANDS[values.pop("command")]
-    if command_class is JupyterLabCommand:
-        values["rest"] = rest
-    elif rest:
+    parser = _MaskingParser(
+        "kgwb",
+        description="Question answering over RDF knowledge graphs by LLM agents, step by step.",
+    )
+    parser.add_argument("--version", action="version", version=f"kgwb {__version__}")
+    parsers = parser.add_subparsers(required=True, metavar="COMMAND")
+    for name, entry in COMMANDS.items():
+        parsers.add_parser(name, help=entry["help"], description=entry["help"])
+    words = sys.argv[1:] if argv is None else argv
+    name = next((word for word in words if not word.startswith("-")), "")
+    if name not in COMMANDS:
+        parser.parse_args(words)  # exits: with the help, the version, or an error
+    command_class = pkgutil.resolve_name(COMMANDS[name]["class"])
+    chosen = parsers.choices[name]
+    chosen.epilog = getattr(command_class, "EPILOG", None)
+    if name != "lab":
+        add_arguments(chosen, command_class)
+    arguments, rest = parser.parse_known_args(words)
+    if name == "lab":
+        return command_class(rest)
+    if rest:
         message = f"unrecognized arguments: {' '.join(rest)}"
-        if command_class is AskCommand:
+        if name == "ask":
             message += "; put a question of several words in quotes"
         parser.error(message)
-    return command_class(**values)
+    return command_class(**vars(arguments))
 
 
 def _handle_output_error(error: OSError) -> int:
@@ -124,51 +134,3 @@ class _MaskingParser(argparse.ArgumentParser):
         """Print the usage and the message with secrets masked, and exit with 2."""
         masked = " ".join(map(mask_url, message.split(" ")))
         super().error(remove_controls(masked))
-
-
-def _make_parser() -> argparse.ArgumentParser:
-    """Return the parser of --version and of all COMMANDS, of which one must be given.
-
-    A command's arguments are the fields of its class, its help is the docstring, and its epilog is
-    EPILOG, if there is one. JupyterLab's command has no arguments of its own. Secrets in arguments
-    are masked in the messages of errors.
-    """
-    parser = _MaskingParser(
-        "kgwb",
-        description="Question answering over RDF knowledge graphs by LLM agents, step by step.",
-    )
-    parser.add_argument("--version", action="version", version=f"kgwb {__version__}")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, command_class in COMMANDS.items():
-        help_text = command_class.__doc__
-        command = commands.add_parser(name, help=help_text, description=help_text)
-        command.epilog = getattr(command_class, "EPILOG", None)
-        if command_class is JupyterLabCommand:
-            command.epilog = "for example: kgwb lab --no-browser --port 8899"
-        else:
-            add_arguments(command, command_class)
-    return parser
-
-
-COMMANDS: dict[str, type[Any]] = {
-    "ask": AskCommand,
-    "bench": BenchCommand,
-    "compare-profiles": CompareProfilesCommand,
-    "experiment": ExperimentCommand,
-    "retry": RetryCommand,
-    "improve": ImproveCommand,
-    "keep": KeepCommand,
-    "score": ScoreCommand,
-    "rate": RateCommand,
-    "errors": ErrorsCommand,
-    "pack": PackCommand,
-    "report": ReportCommand,
-    "serve": ServeCommand,
-    "chats": ChatsCommand,
-    "export": ExportCommand,
-    "doctor": DoctorCommand,
-    "lab": JupyterLabCommand,
-    "labs": LabsCommand,
-    "demo": DemoCommand,
-    "new": NewCommand,
-}

@@ -12,14 +12,10 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, get_args, get_origin, get_
 from urllib.parse import quote
 
 from kgwb import disk
-from kgwb.cli.terminal import EXIT_CONDITION_MET, print_error
 from kgwb.errors import InputError
 from kgwb.text import mask_url, shortest_distinct_names, single_line
 
 if TYPE_CHECKING:
-    from kgwb.bench.cost import Budget
-    from kgwb.bench.exports import Suite
-    from kgwb.bench.questions import BenchQuestion
     from kgwb.kg.base import Graph
     from kgwb.llm.base import ChatModel
     from kgwb.settings import Settings
@@ -242,50 +238,6 @@ class QuestionArguments(GraphArguments):
         )
 
 
-@dataclass(kw_only=True)
-class WorkArguments:
-    """The arguments that say how fast questions are asked, and what that may cost."""
-
-    workers: PositiveInt = option("N", "questions asked at the same time", 1)
-    budget: list[str] = option(
-        "NAME=NUMBER",
-        "stop at this much money, tokens, model_calls or seconds of work, counting all that DIR holds",
-        [],
-    )
-    prices: Path | None = option("FILE", PRICES_HELP)
-
-    def make_budget(self) -> Budget:
-        """Return the budget with the prices of the table, by default kgwb's.
-
-        Raises InputError for a wrong limit or table.
-        """
-        from kgwb import bench
-
-        numbers = parse_assignments(self.budget, "NAME=NUMBER")
-        return bench.Budget(numbers, bench.load_prices(self.prices))
-
-    def check_prices(
-        self, budget: Budget, models: Iterable[ChatModel], questions: Iterable[BenchQuestion]
-    ) -> None:
-        """Print the first model without a price, if a table of prices was given; nothing was asked yet.
-
-        Raises InputError for it if money is limited, by the budget or by an assertion on a question.
-        """
-        is_limited = "money" in budget.limits
-        is_limited |= any(question.assertions.max_cost is not None for question in questions)
-        for model in models:
-            try:
-                budget.prices.find_price(model.name)
-            except InputError:
-                if is_limited:
-                    raise
-                if self.prices is not None:
-                    print_error(
-                        f"money will be left out: {self.prices} has no price for {model.name!r}"
-                    )
-                return
-
-
 def open_model_arguments(specs: Mapping[str, str]) -> dict[str, ChatModel | str]:
     """Return the model of each agent; a script is opened, and every other specification stays a text.
 
@@ -481,47 +433,3 @@ def load_history(workbench: Workbench, path: Path) -> None:
         else:
             turns = (*workbench.dialogue.turns, entry)
             workbench.continue_dialogue(Dialogue(turns))
-
-
-EXIT_CODES = (
-    "exit codes: 0 success; 2 an error, also if every question ended in one; 3 the budget is used up; "
-    "4 a condition of --fail-if is met; 130 an interrupt"
-)
-
-
-@dataclass(kw_only=True)
-class CheckArguments:
-    """The arguments that say when the command fails, and where other programs find the results."""
-
-    fail_if: list[str] = option(
-        "CONDITION",
-        "end with exit code 4 if a figure is so, as in 'f1<0.8', in bench 'errors>0', in retry "
-        "'worse>0' (beyond chance), 'better<1' (not shown), 'f1_low<-0.05' (a loss of 5 points is possible)",
-        [],
-    )
-    junit: Path | None = option("FILE", "also write each question as a test case of JUnit XML")
-    json: Path | None = option("FILE", "also write the figures and each question as JSON")
-
-    def check_conditions(self, figures: Sequence[str]) -> None:
-        """Raise InputError if a condition of ``fail_if`` has another form, or is on a figure not among these."""
-        from kgwb.bench.exports import Condition
-
-        for text in self.fail_if:
-            Condition.parse(text, figures)
-
-    def finish(self, suites: Sequence[Suite], figures: Sequence[str]) -> int:
-        """Write the files that are wanted, and print the conditions that are met.
-
-        Returns EXIT_CONDITION_MET if there are such conditions, else 0.
-        """
-        from kgwb.bench import exports
-
-        conditions = [exports.Condition.parse(text, figures) for text in self.fail_if]
-        if self.junit is not None:
-            exports.write_junit(self.junit, suites, conditions)
-        if self.json is not None:
-            exports.write_json(self.json, suites, conditions)
-        met = exports.find_met_conditions(suites, conditions)
-        for sentence in met:
-            print_error(f"--fail-if: {sentence}")
-        return EXIT_CONDITION_MET if met else 0

@@ -1,4 +1,4 @@
-"""``kgwb ask``: one question with its steps, saved, or of several systems; ``chats`` and ``export`` of what is kept."""
+"""``kgwb ask``: one question, with its steps; ``demo``: a dialogue; ``chats`` and ``export`` of what is kept."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import json
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kgwb import disk
 from kgwb.cli.arguments import (
@@ -21,11 +22,15 @@ from kgwb.cli.arguments import (
 )
 from kgwb.cli.terminal import EXIT_FAILED, color, print_error, use_color, warn_about_rules
 from kgwb.errors import InputError, RunFileError
+from kgwb.kg import open_kg, sample_path
+from kgwb.run import Run
+from kgwb.run.record import ConversationFile, RunFile
+from kgwb.run.run import check_question
+from kgwb.run.steps import Step, step_costs
+from kgwb.run.systems import load_run
+from kgwb.show.run_state import state_of_output
 from kgwb.text import CONTROL_CHARACTERS, mask_url, single_line
-
-if TYPE_CHECKING:
-    from kgwb.run import Run
-    from kgwb.workbench import Workbench
+from kgwb.workbench import Workbench
 
 HISTORY_HELP = """JSON list of the dialogue so far, oldest first. A text is an earlier question, which is asked
 first; an object {"question": ..., "answers": [labels]} is a turn that is remembered as it is, with "standalone"
@@ -34,7 +39,7 @@ first; an object {"question": ..., "answers": [labels]} is a turn that is rememb
 
 @dataclass(kw_only=True)
 class AskCommand(QuestionArguments):
-    """answer one question, and with --steps show how the answer was found"""
+    """The arguments of ``kgwb ask``, and its work."""
 
     chats: Path | None = option(
         "FILE", "keep the conversation in this file, and go on with the last one in it"
@@ -120,7 +125,6 @@ class AskCommand(QuestionArguments):
                 "--chats cannot be used with --history or --systems",
                 hint="a conversation has its own history, and one system",
             )
-        from kgwb.run.record import ConversationFile
 
         workbench.conversation_file = ConversationFile(self.chats)
         conversations = workbench.conversations
@@ -182,9 +186,6 @@ def _check_save_file(path: Path, workbench: Workbench, question: str) -> None:
     Only the header of the file is read. A file that is missing or is no run file passes here:
     saving decides about it.
     """
-    from kgwb.run.record import RunFile
-    from kgwb.run.run import check_question
-
     try:
         header = next(RunFile(path).entries())
     except RunFileError:
@@ -216,7 +217,6 @@ def print_answer(run: Run) -> None:
     """
     if run.answer is None:
         return
-    from kgwb.show.run_state import state_of_output
 
     first, *support = run.answer.summary(run.display_names()).splitlines()
     print(color(f"→ {single_line(first)}", "key"))
@@ -280,15 +280,13 @@ def _run_to_data(run: Run) -> dict[str, Any]:
 
 @dataclass(kw_only=True)
 class ChatsCommand:
-    """list the conversations that a file has, or print one"""
+    """The arguments of ``kgwb chats``, and its work."""
 
     show: str = option("ID", "print the questions and answers of this conversation", "")
     file: Path = positional("FILE", "the file of --chats FILE")
 
     def run(self) -> None:
         """Print a line for each conversation, or the turns of one. Raises InputError."""
-        from kgwb.run.record import ConversationFile
-
         conversations = ConversationFile(self.file)
         if not self.show:
             lines = map(str, conversations.read())
@@ -306,7 +304,7 @@ class ChatsCommand:
 
 @dataclass(kw_only=True)
 class ExportCommand:
-    """export a saved run as a trace, to a file or to a server that shows traces, such as Phoenix"""
+    """The arguments of ``kgwb export``, and its work."""
 
     to: str = option("openinference", "the form of the export (default)", "openinference")
     out: str = option(
@@ -323,8 +321,49 @@ class ExportCommand:
 
         Raises what ``load_run`` and ``Run.export`` raise.
         """
-        from kgwb.run.systems import load_run
-
         run = load_run(self.path, system=self.system)
         trace_id = run.export(self.out, to=self.to)
         print(f"trace {trace_id}: {mask_url(self.out)}")
+
+
+@dataclass(kw_only=True)
+class DemoCommand:
+    """The arguments of ``kgwb demo``, and its work."""
+
+    def run(self) -> None:
+        """Ask the questions of the dialogue "films-hp" of the sample graph films, and print each step.
+
+        Chatty-KG answers them with the model ``rules``, so nothing is sent over a network. A step
+        is printed as it ends, and the answer with its support after each question.
+        """
+        from kgwb.bench import load_questions
+
+        print(
+            "Chatty-KG, agent by agent, on the sample graph films. "
+            "The model is rules: nothing is sent over the network."
+        )
+        workbench = Workbench(open_kg("films"))
+        questions = load_questions(sample_path("films").with_suffix(".questions.jsonl"))
+        for question in questions:
+            if question.dialogue == "films-hp":
+                print(f"\n{color(f'{question.turn}. {question.question}', 'key')}")
+                run = workbench.begin(question.question)
+                run.listeners.append(partial(_print_step, run))
+                run.go()
+                print_answer(run)
+        print("\nTo see, edit and re-run every step: kgwb lab")
+        warn_about_rules(workbench)
+
+
+def _print_step(run: Run, event: str, step: Step) -> None:
+    """Print a step that has ended in one line: agent, outcome, and cost in brackets.
+
+    It is a listener of the run. Nothing is printed for any other event, and for steps that
+    supervise others.
+    """
+    is_supervisor = any(other.parent == step.key for other in run.steps)
+    if event != "end" or is_supervisor:
+        return
+    costs = ", ".join(step_costs(step, run.calls))
+    aside = color(f"({costs})", "aside")
+    print(f"   {step.agent:<20} {step.outcome}  {aside}", flush=True)

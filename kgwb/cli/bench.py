@@ -4,23 +4,40 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
+from kgwb import bench
 from kgwb.background import progress_bar
+from kgwb.bench import exports, figures, load_questions
+from kgwb.bench.assertions import list_failed
+from kgwb.bench.cost import Budget, Prices
+from kgwb.bench.exports import RESULT_FIGURES, Suite, make_results_suite
+from kgwb.bench.figures import AllResults, LoadedResults, make_profile_table
+from kgwb.bench.formats import locate_questions
+from kgwb.bench.ladder import gold_decisions_of
+from kgwb.bench.questions import (
+    NAMED_GOLD_HINT,
+    BenchQuestion,
+    describe_named_gold,
+    find_contradicted_gold,
+    find_named_gold,
+    make_standalone_questions,
+    select_slices,
+)
+from kgwb.bench.report import name_values
+from kgwb.bench.results import BenchRow, get_verdict, is_lost, is_shown, lock_folder, split_answers
+from kgwb.bench.runner import BenchSetup, check_repeats
 from kgwb.cli.arguments import (
     EACH_FIELDS,
     EACH_HELP,
     EACH_SYNTAX,
-    EXIT_CODES,
+    PRICES_HELP,
     SLICE_HELP,
-    CheckArguments,
     PositiveInt,
     QuestionArguments,
-    WorkArguments,
     commands_for_each,
     describe_missing_settings,
     find_missing_settings,
@@ -31,6 +48,7 @@ from kgwb.cli.arguments import (
 )
 from kgwb.cli.report import write_report
 from kgwb.cli.terminal import (
+    EXIT_CONDITION_MET,
     EXIT_FAILED,
     BudgetSpentError,
     color,
@@ -39,21 +57,98 @@ from kgwb.cli.terminal import (
     warn_about_rules,
 )
 from kgwb.errors import InputError
+from kgwb.kg.base import Graph
+from kgwb.llm.base import ChatModel
+from kgwb.run.store import find_store
+from kgwb.run.systems import resolve_system
 from kgwb.text import and_more, list_first, list_within, pluralize, shorten, single_line
-
-if TYPE_CHECKING:
-    from kgwb.bench.cost import Budget, Prices
-    from kgwb.bench.figures import AllResults, LoadedResults
-    from kgwb.bench.questions import BenchQuestion
-    from kgwb.bench.results import BenchRow
-    from kgwb.bench.runner import BenchSetup
-    from kgwb.kg.base import Graph
-
 
 MAX_LISTED_FAILURES = 10
 """Lost answers, and questions right by luck, that are printed. The report has all."""
 MAX_LISTED_CHARS = 150
 """Characters of the answers, and of the gold, of a lost answer that is printed."""
+
+
+EXIT_CODES = (
+    "exit codes: 0 success; 2 an error, also if every question ended in one; 3 the budget is used up; "
+    "4 a condition of --fail-if is met; 130 an interrupt"
+)
+
+
+@dataclass(kw_only=True)
+class WorkArguments:
+    """The arguments that say how fast questions are asked, and what that may cost."""
+
+    workers: PositiveInt = option("N", "questions asked at the same time", 1)
+    budget: list[str] = option(
+        "NAME=NUMBER",
+        "stop at this much money, tokens, model_calls or seconds of work, counting all that DIR holds",
+        [],
+    )
+    prices: Path | None = option("FILE", PRICES_HELP)
+
+    def make_budget(self) -> Budget:
+        """Return the budget with the prices of the table, by default kgwb's.
+
+        Raises InputError for a wrong limit or table.
+        """
+        numbers = parse_assignments(self.budget, "NAME=NUMBER")
+        return bench.Budget(numbers, bench.load_prices(self.prices))
+
+    def check_prices(
+        self, budget: Budget, models: Iterable[ChatModel], questions: Iterable[BenchQuestion]
+    ) -> None:
+        """Print the first model without a price, if a table of prices was given; nothing was asked yet.
+
+        Raises InputError for it if money is limited, by the budget or by an assertion on a question.
+        """
+        is_limited = "money" in budget.limits
+        is_limited |= any(question.assertions.max_cost is not None for question in questions)
+        for model in models:
+            try:
+                budget.prices.find_price(model.name)
+            except InputError:
+                if is_limited:
+                    raise
+                if self.prices is not None:
+                    print_error(
+                        f"money will be left out: {self.prices} has no price for {model.name!r}"
+                    )
+                return
+
+
+@dataclass(kw_only=True)
+class CheckArguments:
+    """The arguments that say when the command fails, and where other programs find the results."""
+
+    fail_if: list[str] = option(
+        "CONDITION",
+        "end with exit code 4 if a figure is so, as in 'f1<0.8', in bench 'errors>0', in retry "
+        "'worse>0' (beyond chance), 'better<1' (not shown), 'f1_low<-0.05' (a loss of 5 points is possible)",
+        [],
+    )
+    junit: Path | None = option("FILE", "also write each question as a test case of JUnit XML")
+    json: Path | None = option("FILE", "also write the figures and each question as JSON")
+
+    def check_conditions(self, figures: Sequence[str]) -> None:
+        """Raise InputError if a condition of ``fail_if`` has another form, or is on a figure not among these."""
+        for text in self.fail_if:
+            exports.Condition.parse(text, figures)
+
+    def finish(self, suites: Sequence[Suite], figures: Sequence[str]) -> int:
+        """Write the files that are wanted, and print the conditions that are met.
+
+        Returns EXIT_CONDITION_MET if there are such conditions, else 0.
+        """
+        conditions = [exports.Condition.parse(text, figures) for text in self.fail_if]
+        if self.junit is not None:
+            exports.write_junit(self.junit, suites, conditions)
+        if self.json is not None:
+            exports.write_json(self.json, suites, conditions)
+        met = exports.find_met_conditions(suites, conditions)
+        for sentence in met:
+            print_error(f"--fail-if: {sentence}")
+        return EXIT_CONDITION_MET if met else 0
 
 
 @dataclass
@@ -87,9 +182,6 @@ class MeasurementArguments(WorkArguments, QuestionArguments):
         Raises InputError if the file cannot be used, or if ``every`` is above 1 and the file has
         dialogues, whose turns need each other.
         """
-        from kgwb.bench import load_questions
-        from kgwb.bench.questions import select_slices
-
         questions = select_slices(load_questions(self.questions, self.language), self.slice)
         if self.every > 1 and any(question.dialogue is not None for question in questions):
             raise InputError(
@@ -102,7 +194,7 @@ class MeasurementArguments(WorkArguments, QuestionArguments):
 
 @dataclass(kw_only=True)
 class BenchCommand(CheckArguments, MeasurementArguments):
-    """ask every question of a file and score the answers"""
+    """The arguments of ``kgwb bench``, and its work."""
 
     EPILOG = EXIT_CODES
 
@@ -133,9 +225,6 @@ class BenchCommand(CheckArguments, MeasurementArguments):
         is met, else 0. Raises InputError for ``retention`` if no question is in a dialogue, and for
         a wrong condition, before anything is asked.
         """
-        from kgwb.bench.exports import RESULT_FIGURES, make_results_suite
-        from kgwb.bench.runner import check_repeats
-
         self.check_conditions(RESULT_FIGURES)
         questions = self.load_questions()
         if self.retention and all(question.dialogue is None for question in questions):
@@ -172,8 +261,6 @@ class BenchCommand(CheckArguments, MeasurementArguments):
         ``measured`` has the rows of the questions that were asked for, by folder. Other rows of a
         folder do not count.
         """
-        from kgwb.bench.figures import LoadedResults
-
         all_results = []
         for folder, rows in measured.items():
             name = str(folder.relative_to(self.out))
@@ -188,8 +275,6 @@ class BenchCommand(CheckArguments, MeasurementArguments):
         import path). Raises InputError if a system lacks a setting that ``set`` or ``each`` gives,
         and SettingError for an unknown system. Nothing is asked yet.
         """
-        from kgwb.run.systems import resolve_system
-
         if not self.systems:
             return [self]
         sources = parse_system_names(self.systems)
@@ -251,9 +336,6 @@ class BenchCommand(CheckArguments, MeasurementArguments):
         InputError if one of them is missing, and what ``_ask_questions`` raises. The model
         ``rules`` is remarked on.
         """
-        from kgwb import bench
-        from kgwb.bench.ladder import gold_decisions_of
-
         budget = self.make_budget()
         workbench = self.make_workbench(shared.graph)
         if self.ladder:
@@ -278,14 +360,6 @@ class BenchCommand(CheckArguments, MeasurementArguments):
 
         The gold queries are executed if the graph is a file.
         """
-        from kgwb.bench.formats import locate_questions
-        from kgwb.bench.questions import (
-            NAMED_GOLD_HINT,
-            describe_named_gold,
-            find_contradicted_gold,
-            find_named_gold,
-        )
-
         contradicted = find_contradicted_gold(questions, kg)
         if contradicted:
             print_error(
@@ -311,9 +385,6 @@ class BenchCommand(CheckArguments, MeasurementArguments):
         ``rows`` are those of all questions, asked in their dialogues. Only questions with gold
         count. The results are written to the folder "standalone" in ``out``.
         """
-        from kgwb import bench
-        from kgwb.bench.questions import make_standalone_questions
-
         print("\nthe questions of dialogues, asked alone:")
         turns = [question for question in questions if question.dialogue is not None]
         standalone = make_standalone_questions(turns)
@@ -346,10 +417,6 @@ class BenchCommand(CheckArguments, MeasurementArguments):
         BudgetSpentError after printing if the budget stopped it, and KeyboardInterrupt with a
         message and a hint.
         """
-        from kgwb import bench
-        from kgwb.bench.results import is_lost, lock_folder
-        from kgwb.run.store import find_store
-
         with lock_folder(folder):
             results = bench.Results(folder, setup.to_config(questions))
             if self.retry_errors:
@@ -411,8 +478,6 @@ def _find_gold(questions: Sequence[BenchQuestion], kg: Graph) -> list[BenchQuest
     A gold query is added where it can be made, and executed. Questions that still have no gold stay
     in the list; their number and the first reason are printed on the error output.
     """
-    from kgwb import bench
-
     with_queries = bench.add_gold_queries(questions, kg)
     with progress_bar(iterable=with_queries, unit="gold answer") as bar:
         answered = bench.add_gold_answers(bar, kg)
@@ -445,8 +510,6 @@ def name_failed_folders(measured: Mapping[Path, Sequence[BenchRow]]) -> int:
 
 def _print_figures(all_results: AllResults, prices: Prices) -> None:
     """Print all tables of results that have rows."""
-    from kgwb.bench import figures
-
     print_tables(
         figures.make_quality_table(all_results),
         figures.make_assertions_table(all_results),
@@ -467,10 +530,6 @@ def print_metrics(folder: Path, rows: Sequence[BenchRow], prices: Prices) -> Non
     how to see them. Money is left out, with the reason on the error output, if a model has no
     price.
     """
-    from kgwb.bench import figures
-    from kgwb.bench.assertions import list_failed
-    from kgwb.bench.results import is_lost, is_shown
-
     asked = figures.LoadedResults.read(folder).with_rows(rows)
     all_results = [asked]
     headline = color(asked.headline, "key")
@@ -499,10 +558,6 @@ def _print_lost_answer(row: BenchRow) -> None:
     Answers and gold are shown by their names (``name_values``), each list cut at MAX_LISTED_CHARS
     with the number left out. Columns of a table that were not asked for are named as such.
     """
-    from kgwb.bench.assertions import list_failed
-    from kgwb.bench.report import name_values
-    from kgwb.bench.results import get_verdict, split_answers
-
     names = name_values([row])
     answers, not_asked_for = split_answers(row)
     outcome = _list_names(names, answers) or "nothing"
@@ -528,7 +583,7 @@ def _list_names(names: Mapping[str, str], values: Sequence[str]) -> str:
 
 @dataclass(kw_only=True)
 class CompareProfilesCommand(MeasurementArguments):
-    """measure each difference of two profiles by itself: F1, calls and seconds of every setting"""
+    """The arguments of ``kgwb compare-profiles``, and its work."""
 
     other: str = option("", "profile to compare with: paper (default) or reference", "paper")
 
@@ -539,8 +594,6 @@ class CompareProfilesCommand(MeasurementArguments):
         continues what is there; they share one store of calls. Folders in which every question
         ended in an error are named. Returns EXIT_FAILED if these are all folders, else 0.
         """
-        from kgwb.bench.figures import LoadedResults, make_profile_table
-
         shared = SharedQuestions(self.load_questions())
         self.reuse = self.reuse or self.out  # all folders have one store
         measured: dict[Path, list[BenchRow]] = {}

@@ -294,7 +294,7 @@ def _check_cache_folder() -> HealthCheck:
 
 @dataclass(kw_only=True)
 class DoctorCommand:
-    """check what works on this machine, and say what to do about the rest"""
+    """The arguments of ``kgwb doctor``, and its work."""
 
     kg: str = option(
         "", "graph to try, and to survey (default: the sample films, without a survey)", ""

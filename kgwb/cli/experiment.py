@@ -5,32 +5,53 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
+from kgwb.bench import load_questions, read_results
+from kgwb.bench.papers import (
+    Configuration,
+    Experiment,
+    Measurement,
+    Paper,
+    QuestionFile,
+    QuestionSet,
+    check_chart_format,
+    count_questions,
+    describe_availability,
+    describe_measurements,
+    find_day,
+    find_experiment,
+    find_file_below,
+    find_question_file,
+    list_measured_differences,
+    load_measured,
+    load_papers,
+    make_asked_table,
+    make_caption,
+    make_experiment_chart,
+    make_experiment_table,
+    make_kinds_table,
+    make_others_table,
+    render_experiment,
+    select_questions,
+)
+from kgwb.bench.questions import select_slices
 from kgwb.cli.arguments import (
     SLICE_HELP,
     PositiveInt,
-    WorkArguments,
     option,
     parse_assignments,
     positional,
 )
-from kgwb.cli.bench import BenchCommand, SharedQuestions
+from kgwb.cli.bench import BenchCommand, SharedQuestions, WorkArguments
 from kgwb.cli.report import print_chart
 from kgwb.cli.terminal import print_tables, write_and_print
 from kgwb.errors import InputError
+from kgwb.kg import SAMPLE_NAMES
+from kgwb.kg.files import FORMAT_BY_EXTENSION
+from kgwb.show.tables import check_table_format
 from kgwb.text import pluralize, single_line
-
-if TYPE_CHECKING:
-    from kgwb.bench.papers import (
-        Configuration,
-        Experiment,
-        Measurement,
-        Paper,
-        QuestionFile,
-        QuestionSet,
-    )
 
 GRAPH_SYNTAX = "NAME=GRAPH"
 OTHER_FOLDER = "name another folder with --out"
@@ -50,7 +71,7 @@ class _Part:
 
 @dataclass(kw_only=True)
 class ExperimentCommand(WorkArguments):
-    """list the experiments of the papers, or repeat one with a model of yours"""
+    """The arguments of ``kgwb experiment``, and its work."""
 
     EPILOG = (
         "for example: kgwb experiment; kgwb experiment dog.table1_metaqa; "
@@ -93,8 +114,6 @@ class ExperimentCommand(WorkArguments):
         and its page is written. Raises InputError for an unknown experiment or set, for one that
         cannot be repeated, if no question set or graph is at hand, and what measuring raises.
         """
-        from kgwb.bench.papers import find_experiment, load_papers
-
         if self.name is None:
             for paper_name, paper in load_papers().items():
                 self._print_paper(paper_name, paper)
@@ -111,8 +130,6 @@ class ExperimentCommand(WorkArguments):
 
     def _print_paper(self, paper_name: str, paper: Paper) -> None:
         """Print a paper, and a line for each of its experiments with name, place, title, and what is at hand."""
-        from kgwb.bench.papers import describe_availability
-
         print(paper.paper)
         for experiment in paper.experiments:
             name = f"{paper_name}.{experiment.id}"
@@ -127,15 +144,6 @@ class ExperimentCommand(WorkArguments):
         that the paper prints have a table of their own. Of an experiment that cannot be repeated,
         only the reason is printed. The last line is the command that runs it. Nothing is asked.
         """
-        from kgwb.bench.papers import (
-            describe_measurements,
-            list_measured_differences,
-            load_measured,
-            make_asked_table,
-            make_experiment_table,
-            make_others_table,
-        )
-
         print(f"{paper.paper}, {experiment.where}: {experiment.title}")
         if experiment.cannot:
             print(f"This cannot be repeated: {experiment.cannot}.")
@@ -168,8 +176,6 @@ class ExperimentCommand(WorkArguments):
 
         A stand-in for a question set is named as such, with the reason.
         """
-        from kgwb.bench.papers import find_question_file
-
         for name in experiment.sets:
             question_set = paper.sets[name]
             file = find_question_file(question_set, self.data)
@@ -190,8 +196,6 @@ class ExperimentCommand(WorkArguments):
 
     def _graph_names(self, paper: Paper, experiment: Experiment) -> list[str]:
         """Return the names of the graphs that an experiment asks, each once."""
-        from kgwb.bench.papers import find_question_file
-
         names: dict[str, None] = {}
         for set_name in experiment.sets:
             question_set = paper.sets[set_name]
@@ -212,8 +216,6 @@ class ExperimentCommand(WorkArguments):
         The page is OUT/NAME/experiment.html, which is replaced. Raises what ``measure`` raises, and
         InputError if a file cannot be written.
         """
-        from kgwb.bench.papers import make_kinds_table, render_experiment
-
         measurements = self.measure(paper, experiment)
         print()
         self._print_table(paper, experiment, measurements)
@@ -231,10 +233,6 @@ class ExperimentCommand(WorkArguments):
         the first question is asked. Raises InputError if the experiment cannot be repeated, for an
         unknown ``to``, and what ``_plan`` and measuring raise.
         """
-        from kgwb.bench import load_questions, read_results
-        from kgwb.bench.papers import Measurement, find_day, select_questions
-        from kgwb.bench.questions import select_slices
-
         if experiment.cannot:
             raise InputError(
                 f"{self.name} cannot be repeated: {experiment.cannot}",
@@ -288,12 +286,6 @@ class ExperimentCommand(WorkArguments):
         and the table is also written to OUT/NAME/table.tex, .md or .csv. With ``figure``, a figure
         is drawn in place of the table, and its caption and files are printed.
         """
-        from kgwb.bench.papers import (
-            make_caption,
-            make_experiment_chart,
-            make_experiment_table,
-        )
-
         folder = self.out / str(self.name)
         if self.to is not None and self.figure:
             path = folder / f"figure.{SUFFIXES[self.to]}"
@@ -311,9 +303,6 @@ class ExperimentCommand(WorkArguments):
 
     def _check_format(self) -> None:
         """Raise InputError for an unknown ``to``, one that ``figure`` cannot have, or ``figure`` without ``to``."""
-        from kgwb.bench.papers import check_chart_format
-        from kgwb.show.tables import check_table_format
-
         if self.figure:
             check_chart_format(self.to or "")
         elif self.to is not None:
@@ -325,8 +314,6 @@ class ExperimentCommand(WorkArguments):
         Sets that are not at hand are skipped, unless ``sets`` names them. Raises InputError if a
         named set, all sets, or the graph of a set are missing, and for an unknown configuration.
         """
-        from kgwb.bench.papers import find_question_file
-
         names = self._chosen_sets(experiment)
         configurations = self._chosen_configurations(experiment)
         parts = []
@@ -431,9 +418,6 @@ class ExperimentCommand(WorkArguments):
         given = parse_assignments(self.graph, GRAPH_SYNTAX)
         if name in given:
             return given[name]
-        from kgwb.bench.papers import find_file_below
-        from kgwb.kg import SAMPLE_NAMES
-        from kgwb.kg.files import FORMAT_BY_EXTENSION
 
         file_names = []
         for suffix in FORMAT_BY_EXTENSION:
@@ -468,7 +452,6 @@ def _describe_cost(
     """
     if paper.cost is None:
         return
-    from kgwb.bench.papers import count_questions
 
     count = count_questions(paper, experiment, limit, set_names)
     calls = paper.cost.calls * count

@@ -5,22 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from kgwb.cli.arguments import EXIT_CODES, PositiveInt, open_model_arguments, option, positional
+from kgwb.bench.figures import LoadedResults
+from kgwb.bench.improve import PromptSearch, find_best
+from kgwb.cli.arguments import PositiveInt, open_model_arguments, option, positional
+from kgwb.cli.bench import EXIT_CODES
 from kgwb.cli.report import write_report
 from kgwb.cli.retry import MeasuredArguments, RetryCommand, suggest_keeping
 from kgwb.cli.terminal import EXIT_BUDGET_SPENT, print_error
+from kgwb.run.models import open_models
 from kgwb.text import pluralize
-
-if TYPE_CHECKING:
-    from kgwb.bench.figures import LoadedResults
-    from kgwb.bench.improve import PromptSearch
 
 
 @dataclass(kw_only=True)
 class ImproveCommand(MeasuredArguments):
-    """search for a better prompt of an agent: a model proposes changes, the questions it lost decide"""
+    """The arguments of ``kgwb improve``, and its work."""
 
     EPILOG = EXIT_CODES
 
@@ -37,9 +36,6 @@ class ImproveCommand(MeasuredArguments):
         Nothing is kept: the command that keeps the best prompt is printed. Raises what
         ``PromptSearch`` raises.
         """
-        from kgwb.bench.improve import PromptSearch, find_best
-        from kgwb.run.models import open_models
-
         budget = self.make_budget()
         [proposer] = open_models(open_model_arguments({"": self.proposer})).values()
         experiment = self.open_experiment(self.folder)

@@ -5,16 +5,28 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from kgwb.background import progress_bar
+from kgwb.bench.figures import LoadedResults
+from kgwb.bench.judgements import (
+    LABELS_PREFIX,
+    ErrorAnalysis,
+    add_label,
+    draw_sample,
+    make_agreement_table,
+    make_ratings_table,
+    make_scores_table,
+    open_scorer,
+    rate_by_model,
+    read_ratings,
+    score_results,
+    write_rating_form,
+)
+from kgwb.bench.results import BenchRow
 from kgwb.cli.arguments import SLICE_HELP, PositiveInt, option, positional
 from kgwb.cli.terminal import print_tables
 from kgwb.errors import InputError
-
-if TYPE_CHECKING:
-    from kgwb.bench.figures import LoadedResults
-    from kgwb.bench.results import BenchRow
+from kgwb.run.models import open_model
 
 
 @dataclass(kw_only=True)
@@ -26,14 +38,12 @@ class ResultsArguments:
 
     def read_slice(self) -> LoadedResults:
         """Read the questions in all slices. Raises InputError without any, or if the folder holds no results."""
-        from kgwb.bench.figures import LoadedResults
-
         return LoadedResults.read(self.folder).in_slices(self.slice)
 
 
 @dataclass(kw_only=True)
 class ScoreCommand(ResultsArguments):
-    """score recorded answers by a function of yours, a judging model, or your own labels"""
+    """The arguments of ``kgwb score``, and its work."""
 
     scorer: list[str] = option(
         "WHAT",
@@ -55,13 +65,6 @@ class ScoreCommand(ResultsArguments):
         without ``questions`` or of a question that the folder does not have, if there are no scores
         to print, and what ``score_results`` raises.
         """
-        from kgwb.bench.judgements import (
-            LABELS_PREFIX,
-            make_scores_table,
-            open_scorer,
-            score_results,
-        )
-
         results = self.read_slice()
         specs = list(self.scorer)
         if self.right or self.wrong:
@@ -85,8 +88,6 @@ class ScoreCommand(ResultsArguments):
         All ids are checked before the first label is stored. Raises InputError without a question
         set, or for an id that the results do not have.
         """
-        from kgwb.bench.judgements import add_label
-
         if self.questions is None:
             raise InputError(
                 "no label was stored: labels are kept beside a question set, and none was named",
@@ -106,7 +107,7 @@ class ScoreCommand(ResultsArguments):
 
 @dataclass(kw_only=True)
 class RateCommand(ResultsArguments):
-    """let people and models rate recorded answers from 1 to 5, and print the means and the agreement"""
+    """The arguments of ``kgwb rate``, and its work."""
 
     who: list[str] = option("NAME", "write the file that this person fills in", [])
     judge: list[str] = option("SPEC", "let this model rate every answer", [])
@@ -119,15 +120,6 @@ class RateCommand(ResultsArguments):
         InputError for a rater that has a file already, and if the folder has no grades and no form
         was asked for.
         """
-        from kgwb.bench.judgements import (
-            make_agreement_table,
-            make_ratings_table,
-            rate_by_model,
-            read_ratings,
-            write_rating_form,
-        )
-        from kgwb.run.models import open_model
-
         results = self.read_slice()
         for name in self.who:
             path = write_rating_form(results, name)
@@ -147,7 +139,7 @@ class RateCommand(ResultsArguments):
 
 @dataclass(kw_only=True)
 class ErrorsCommand(ResultsArguments):
-    """draw a sample of the lost questions for an error analysis, and print what people say of it"""
+    """The arguments of ``kgwb errors``, and its work."""
 
     sample: PositiveInt | None = option("N", "draw a sample of N lost questions")
     seed: int = option("N", "draws another sample (default: 0)", 0)
@@ -166,9 +158,6 @@ class ErrorsCommand(ResultsArguments):
         and the figures without questions whose gold is wrong. Raises InputError for categories or
         slices without --sample, and what ``draw_sample`` and ``ErrorAnalysis.read`` raise.
         """
-        from kgwb.bench.figures import LoadedResults
-        from kgwb.bench.judgements import ErrorAnalysis, draw_sample
-
         results = LoadedResults.read(self.folder)
         if self.sample is not None:
             draw_sample(

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
@@ -18,11 +18,13 @@ NOTEBOOK_FILES = (".ipynb", ".py", ".jsonl")
 """The suffixes of the notebooks, and of the pipelines and recordings that one of them shows."""
 
 
-@dataclass(kw_only=True)
+@dataclass
 class JupyterLabCommand:
-    """open JupyterLab on notebooks/00_start.ipynb; all other arguments are JupyterLab's"""
+    """The arguments of ``kgwb lab``, and its work."""
 
-    rest: list[str] = field(default_factory=list)
+    EPILOG = "for example: kgwb lab --no-browser --port 8899"
+
+    rest: list[str]
 
     def run(self) -> None:
         """Replace this process by JupyterLab, which opens START_NOTEBOOK; it does not return.

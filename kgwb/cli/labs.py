@@ -9,6 +9,16 @@ from kgwb import disk
 from kgwb.cli.arguments import option, parse_assignments, positional
 from kgwb.cli.terminal import write_and_print
 from kgwb.errors import InputError
+from kgwb.labs.collecting import collect_hand_ins
+from kgwb.labs.feedback_pages import save_student_pages
+from kgwb.labs.hand_grades import HandGrades
+from kgwb.labs.hand_ins import write_file
+from kgwb.labs.pages import render_class_page
+from kgwb.labs.points import Grading, parse_due, parse_points, save_grades, save_points
+from kgwb.labs.pseudonyms import Pseudonyms
+from kgwb.labs.roster import Roster
+from kgwb.labs.tasks import make_lab_opener
+from kgwb.labs.texts import CATALOGUE_SUFFIX, list_lab_notebooks, load_texts, translate_notebook
 from kgwb.text import pluralize
 
 POINTS_SYNTAX = "TASK=POINTS"
@@ -16,7 +26,7 @@ POINTS_SYNTAX = "TASK=POINTS"
 
 @dataclass(kw_only=True)
 class LabsCommand:
-    """collect the hand-ins of the teaching labs: one page of the class; or export the labs"""
+    """The arguments of ``kgwb labs``, and its work."""
 
     out: Path = option("FILE", "the page (default: labs.html)", Path("labs.html"))
     check: bool = option(
@@ -97,13 +107,6 @@ class LabsCommand:
         A catalogue that is a file of one's own is copied beside them. Files of these names are
         replaced. Raises InputError if there is no such language, or a file cannot be written.
         """
-        from kgwb.labs.texts import (
-            CATALOGUE_SUFFIX,
-            list_lab_notebooks,
-            load_texts,
-            translate_notebook,
-        )
-
         texts = load_texts(self.language)
         copies = {}
         if texts.language.endswith(CATALOGUE_SUFFIX):
@@ -121,16 +124,6 @@ class LabsCommand:
         the table of names. Paths are printed. Raises InputError for points, a due time or a percentage
         of another form, and if there are no hand-ins or a file cannot be written.
         """
-        from kgwb.labs.collecting import collect_hand_ins
-        from kgwb.labs.feedback_pages import save_student_pages
-        from kgwb.labs.hand_grades import HandGrades
-        from kgwb.labs.hand_ins import write_file
-        from kgwb.labs.pages import render_class_page
-        from kgwb.labs.points import Grading, parse_due, parse_points, save_grades, save_points
-        from kgwb.labs.pseudonyms import Pseudonyms
-        from kgwb.labs.roster import Roster
-        from kgwb.labs.tasks import make_lab_opener
-
         points = parse_points(parse_assignments(self.points, POINTS_SYNTAX))
         due = parse_due(self.due) if self.due else None
         by_hand = HandGrades(self.by_hand) if self.by_hand else None

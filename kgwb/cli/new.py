@@ -28,7 +28,7 @@ FILES = {
 
 @dataclass(kw_only=True)
 class NewCommand:
-    """write a small system of your own into the current folder, with its prompt and its test"""
+    """The arguments of ``kgwb new``, and its work."""
 
     name: str = positional("NAME", "the name of the system: lower case letters, digits and _")
 

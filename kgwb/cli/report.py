@@ -5,23 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from kgwb.background import progress_bar
+from kgwb.bench import Report, load_prices, load_questions
+from kgwb.bench.exports import pack_results, unpack_results
+from kgwb.bench.figures import LoadedResults
+from kgwb.bench.papers import Chart, check_chart_format, make_chart, make_table, write_chart
 from kgwb.cli.arguments import PRICES_HELP, PositiveInt, option, positional
 from kgwb.cli.terminal import write_and_print
 from kgwb.errors import InputError
 from kgwb.text import pluralize, single_line
 
-if TYPE_CHECKING:
-    from kgwb.bench.figures import LoadedResults
-    from kgwb.bench.papers import Chart
-    from kgwb.bench.report import Report
-
 
 @dataclass(kw_only=True)
 class ReportCommand:
-    """make one HTML file of one or several results folders"""
+    """The arguments of ``kgwb report``, and its work."""
 
     folders: list[Path] = positional(
         "DIR", "folder of kgwb bench --out, or an archive of kgwb pack"
@@ -76,8 +74,6 @@ class ReportCommand:
         "artifact.zip" is unpacked into the folder "artifact" beside it. Raises what
         ``unpack_results`` raises.
         """
-        from kgwb.bench.exports import unpack_results
-
         folders = []
         for path in self.folders:
             if path.is_file():
@@ -92,8 +88,6 @@ class ReportCommand:
         Raises InputError without ``to`` or ``out``, for an unknown figure, format or measure, and
         what ``write_chart`` raises.
         """
-        from kgwb.bench.papers import check_chart_format, make_chart
-
         check_chart_format(self.to or "")
         if self.out is None:
             raise InputError(
@@ -104,8 +98,6 @@ class ReportCommand:
 
     def _read_results(self) -> Sequence[LoadedResults]:
         """Read the folders, scored by the gold of ``questions`` if it is given."""
-        from kgwb.bench import Report, load_questions
-
         questions = load_questions(self.questions) if self.questions else []
         return Report(*self.folders, questions=questions).results
 
@@ -115,8 +107,6 @@ class ReportCommand:
         Raises InputError for an unknown format, table, measure or baseline, and if the file cannot
         be written; it is replaced if it is there.
         """
-        from kgwb.bench.papers import make_table
-
         table = make_table(
             self.table,
             self._read_results(),
@@ -132,8 +122,6 @@ class ReportCommand:
 
 def print_chart(chart: Chart, path: Path, format_name: str) -> None:
     """Write a figure, and print its caption and its files. Raises what ``write_chart`` raises."""
-    from kgwb.bench.papers import write_chart
-
     files = write_chart(chart, path, format_name)
     print(single_line(chart.caption), *files, sep="\n")
 
@@ -154,8 +142,6 @@ def write_report(
     ``ResultsComparison``. Raises InputError if a folder has
     no results, or the page cannot be written.
     """
-    from kgwb.bench import Report, load_prices, load_questions
-
     with_gold = load_questions(questions) if questions else []
     with progress_bar(unit="run") as bar:
         report = Report(
@@ -174,7 +160,7 @@ def write_report(
 
 @dataclass(kw_only=True)
 class PackCommand:
-    """pack results, runs, prompts, settings and the graph into an archive, an RO-Crate"""
+    """The arguments of ``kgwb pack``, and its work."""
 
     folders: list[Path] = positional("DIR", "folder of kgwb bench --out")
     to: Path = option("FILE", "the archive to write (default: artifact.zip)", Path("artifact.zip"))
@@ -188,8 +174,6 @@ class PackCommand:
 
         Raises what ``pack_results`` raises.
         """
-        from kgwb.bench.exports import pack_results
-
         packed = pack_results(
             self.folders, self.to, license_iri=self.license, max_graph_mb=self.max_graph_mb
         )

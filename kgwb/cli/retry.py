@@ -6,35 +6,40 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from kgwb.background import progress_bar
+from kgwb.bench.cost import Budget
+from kgwb.bench.exports import CHANGE_FIGURES, make_change_suite
+from kgwb.bench.figures import LoadedResults, show_folder_name
+from kgwb.bench.lab import (
+    TEST_SLICE,
+    PromptHistory,
+    RetryExperiment,
+    list_retries,
+    read_measured_prompts,
+    write_note,
+)
+from kgwb.bench.ladder import gold_decisions_of
+from kgwb.bench.runner import BenchSetup, check_repeats
 from kgwb.cli.arguments import (
     EACH_HELP,
     EACH_SYNTAX,
-    EXIT_CODES,
     SLICE_HELP,
-    CheckArguments,
     GraphArguments,
     PositiveInt,
-    WorkArguments,
     commands_for_each,
     open_model_arguments,
     option,
     parse_assignments,
     positional,
 )
+from kgwb.cli.bench import EXIT_CODES, CheckArguments, WorkArguments
 from kgwb.cli.report import write_report
 from kgwb.cli.terminal import EXIT_BUDGET_SPENT, print_error
 from kgwb.errors import InputError
-
-if TYPE_CHECKING:
-    from kgwb.bench.cost import Budget
-    from kgwb.bench.figures import LoadedResults
-    from kgwb.bench.lab import PromptHistory, RetryExperiment
-    from kgwb.bench.runner import BenchSetup
-    from kgwb.kg.base import Graph
+from kgwb.kg.base import Graph
+from kgwb.run.prompts import Prompts
 
 
 @dataclass(kw_only=True)
@@ -57,8 +62,6 @@ class MeasuredArguments(WorkArguments, GraphArguments):
         ``graph`` is opened anew if it is None. ``base`` is that of ``RetryExperiment``, which says
         what is raised.
         """
-        from kgwb.bench.lab import RetryExperiment
-
         if graph is None and self.kg:
             graph = self.open_graph(self.kg)
         models = open_model_arguments(self.given_models())
@@ -79,7 +82,7 @@ class MeasuredArguments(WorkArguments, GraphArguments):
 
 @dataclass(kw_only=True)
 class RetryCommand(CheckArguments, MeasuredArguments):
-    """ask questions of a benchmark again after a change, and show what it fixed and what it broke"""
+    """The arguments of ``kgwb retry``, and its work."""
 
     EPILOG = EXIT_CODES
 
@@ -123,11 +126,6 @@ class RetryCommand(CheckArguments, MeasuredArguments):
         were asked for with those of ``base``, by default of ``folder``, and is at ``out``, or beside
         the new results. Raises InputError if nothing differs from what was measured.
         """
-        from kgwb.bench.exports import CHANGE_FIGURES, make_change_suite
-        from kgwb.bench.ladder import gold_decisions_of
-        from kgwb.bench.runner import check_repeats
-        from kgwb.run.prompts import Prompts
-
         if self.retries:
             return self._list_retries()
         if self.base and self.repeats > 1:
@@ -189,9 +187,6 @@ class RetryCommand(CheckArguments, MeasuredArguments):
 
     def _list_retries(self) -> int:
         """Print a line for each earlier retry of the folder, the latest first; always return 0."""
-        from kgwb.bench.figures import LoadedResults
-        from kgwb.bench.lab import list_retries
-
         retries = list_retries(LoadedResults.read(self.folder))
         print("\n".join(map(str, retries)) or "nothing was asked again yet")
         return 0
@@ -206,9 +201,6 @@ class RetryCommand(CheckArguments, MeasuredArguments):
         lost answers, unless a budget stopped it. Returns the results of these questions, and the
         limits of the budget that were reached, or "".
         """
-        from kgwb.bench.figures import show_folder_name
-        from kgwb.bench.lab import TEST_SLICE, write_note
-
         changes = [*self.given_models().values(), *self.set]
         if self.prompts:
             changes.insert(0, self.prompts.resolve().name)
@@ -258,7 +250,7 @@ def suggest_keeping(folders: Sequence[Path]) -> None:
 
 @dataclass(kw_only=True)
 class KeepCommand:
-    """keep the prompts of a retry in a folder of yours, list what was kept, or undo it"""
+    """The arguments of ``kgwb keep``, and its work."""
 
     results: Path | None = option(
         "DIR", "keep the prompts of these results, such as DIR/retries/CHANGE"
@@ -281,8 +273,6 @@ class KeepCommand:
 
         Raises InputError if both are given, and what ``PromptHistory`` raises.
         """
-        from kgwb.bench.lab import PromptHistory
-
         if self.results is not None and self.undo:
             raise InputError(
                 "--results and --undo cannot be given together",
@@ -315,8 +305,6 @@ class KeepCommand:
         Prompts that no saved run used have no known text: they are named on the error output and
         not kept.
         """
-        from kgwb.bench.lab import read_measured_prompts
-
         assert self.results is not None
         measured = read_measured_prompts(
             self.results, self.base, self.system or None, history.kept_results

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from kgwb.bench import BenchSetup
+from kgwb.bench.serve import ANY_DATASET, Text2SparqlServer
 from kgwb.cli.arguments import PositiveInt, QuestionArguments, option, parse_assignments
 from kgwb.cli.terminal import warn_about_rules
 from kgwb.errors import InputError
+from kgwb.kg import is_endpoint_url
 from kgwb.text import single_line
 
 
 @dataclass(kw_only=True)
 class ServeCommand(QuestionArguments):
-    """answer questions with SPARQL over HTTP, in the form of TEXT2SPARQL"""
+    """The arguments of ``kgwb serve``, and its work."""
 
     kg: str = option("GRAPH", "RDF file or folder, endpoint URL, or the name of a sample", "")
     dataset: list[str] = option(
@@ -30,10 +33,6 @@ class ServeCommand(QuestionArguments):
         All datasets have the same system, model and settings. A graph that several datasets name is
         opened once. Raises InputError without a graph, or if the address cannot be used.
         """
-        from kgwb.bench import BenchSetup
-        from kgwb.bench.serve import Text2SparqlServer
-        from kgwb.kg import is_endpoint_url
-
         graphs = self._graphs_by_dataset()
         # With a dialect, the graph that it is for is opened first: an endpoint, if there is one.
         self.kg = max(graphs.values(), key=is_endpoint_url)
@@ -60,8 +59,6 @@ class ServeCommand(QuestionArguments):
         The graph of ``kg``, if given, is under the key ANY_DATASET, for all other datasets. Raises
         InputError if there is no graph, or a dataset is named twice.
         """
-        from kgwb.bench.serve import ANY_DATASET
-
         graphs = parse_assignments(self.dataset, "IRI=GRAPH")
         if len(graphs) < len(self.dataset):
             given = [argument.partition("=")[0] for argument in self.dataset]
