@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
@@ -173,14 +172,9 @@ def test_parts_of_a_message_are_shown_as_their_text(
 # --- graphs of endpoints
 
 
-@pytest.fixture
-def asked(endpoint: Endpoint) -> Iterator[Endpoint]:
-    yield endpoint
-
-
-def test_a_graph_of_an_endpoint_is_known_by_its_address(asked: Endpoint, tmp_path: Path) -> None:
-    graph = wrap_rdflib(rdflib.Graph(SPARQLStore(asked.url)))
-    assert asked.queries == []
+def test_a_graph_of_an_endpoint_is_known_by_its_address(endpoint: Endpoint, tmp_path: Path) -> None:
+    graph = wrap_rdflib(rdflib.Graph(SPARQLStore(endpoint.url)))
+    assert endpoint.queries == []
     kg = open_kg(graph)
     assert isinstance(kg, OpenEndpoint)
 
@@ -192,13 +186,13 @@ def test_a_graph_of_an_endpoint_is_known_by_its_address(asked: Endpoint, tmp_pat
     system = system_from_function("remote", look, agents=[])
     run = Run(system, "Who?", kg=films(), models=None).go()
     assert len(run.output("look")) == 4
-    assert len(asked.queries) == 1
+    assert len(endpoint.queries) == 1
     assert not run.past_calls
     assert check_system(system, "Who?", kg=films()).problems == ()
-    count = len(asked.queries)
+    count = len(endpoint.queries)
     replay = kgwb.load_run(run.save(tmp_path / "run.jsonl"), system=system)
     assert replay.output("look") == run.output("look")
-    assert len(asked.queries) == count
+    assert len(endpoint.queries) == count
 
 
 # --- sentences

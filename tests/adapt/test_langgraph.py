@@ -24,8 +24,6 @@ from scripted_chat import FULL, ScriptedChat
 from typing_extensions import TypedDict
 
 QUESTION = "Who directed Arrival?"
-NODES = ["mention", "draft", "look_up", "draft#2", "look_up#2", "phrase"]
-KEYS = ["langgraph", *NODES, "to_answer"]
 DIRECTED = (iri("arrival"), iri("director"), iri("denis"))
 
 
@@ -40,15 +38,10 @@ def run(system: System) -> Run:
     return Run(system, QUESTION, kg=films(), models=None).go()
 
 
-def test_its_nodes_are_steps_in_the_loop_too(run: Run) -> None:
-    assert [step.key for step in run.steps] == KEYS
+def test_the_steps_of_nodes_have_the_state_and_what_it_took(run: Run) -> None:
     assert run["draft"].inputs["state"]["name"] == "Arrival"
     assert run.output("draft#2") == {"query": FULL, "drafts": 2}
-    assert run.answer is not None
-    assert run.answer.labels == ("Denis Villeneuve",)
-    assert run.answer.support == (DIRECTED,)
-    totals = run.totals
-    assert (totals.model_calls, totals.live_model_calls, totals.prompt_tokens) == (4, 4, 28)
+    assert run.totals.prompt_tokens == 28
 
 
 def test_an_edited_node_and_edited_messages_change_only_what_follows(run: Run) -> None:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor, as_completed, wait
-from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from pipeline_servers import ChatServer, Endpoint
+from pipeline_servers import Endpoint
 from pydantic import BaseModel
-from small import films, iri
+from small import films
 
 from kgwb.build import (
-    System,
     agent,
     check_system,
     steps_in,
@@ -22,28 +20,8 @@ from kgwb.build import (
 )
 from kgwb.errors import SettingError
 from kgwb.run import Run
-from kgwb.run.systems import resolve_system
 
 QUESTION = "Who made Arrival?"
-KEYS = ["answer", "find_film", "people", "people#2", "to_answer"]
-
-
-@pytest.fixture
-def system(chats: ChatServer, films_file: Path, pipeline: Any) -> System:
-    return resolve_system(pipeline("expert_added"))
-
-
-@pytest.fixture
-def run(system: System) -> Run:
-    return Run(system, QUESTION, kg=films(), models=None).go()
-
-
-def test_its_marked_methods_are_found_and_are_steps(run: Run) -> None:
-    assert [step.key for step in run.steps] == KEYS
-    assert list(run["people"].inputs) == ["film", "role"]
-    assert run.answer is not None
-    assert run.answer.labels == ("Denis Villeneuve", "Amy Adams", "Jeremy Renner")
-    assert (iri("arrival"), iri("starring"), iri("amy")) in run.answer.support
 
 
 def test_requests_in_threads_that_do_not_know_the_run_are_noticed(endpoint: Endpoint) -> None:

@@ -37,6 +37,7 @@ class Pipeline(NamedTuple):
     found: Any
     """What it returns then."""
     steps: tuple[str, ...]
+    """Each after the step that it stands below."""
     stops: tuple[str, ...]
     """The steps after which ``step`` stops, in order."""
     labels: tuple[str, ...]
@@ -51,7 +52,7 @@ TABLE = {
         "Who directed Arrival?",
         lambda module, question: module.answer(question)["values"],
         [str(iri("denis"))],
-        ("answer", "mentions", "link", "draft", "to_answer"),
+        ("answer", "answer > mentions", "answer > link", "answer > draft", "to_answer"),
         ("mentions", "link", "draft"),
         (DENIS,),
         2,
@@ -62,7 +63,15 @@ TABLE = {
         "Who made Arrival?",
         lambda module, question: asyncio.run(module.answer(question)),
         [iri("denis"), iri("amy"), iri("jeremy")],
-        ("answer", "read", "directors", "choose", "actors", "choose#2", "to_answer"),
+        (
+            "answer",
+            "answer > read",
+            "answer > directors",
+            "directors > choose",
+            "answer > actors",
+            "actors > choose#2",
+            "to_answer",
+        ),
         ("read", "choose", "directors", "choose#2", "actors"),
         (DENIS, AMY, JEREMY),
         3,
@@ -75,7 +84,12 @@ TABLE = {
         [str(iri("denis"))],
         (
             "langgraph",
-            *("mention", "draft", "look_up", "draft#2", "look_up#2", "phrase"),
+            "langgraph > mention",
+            "langgraph > draft",
+            "langgraph > look_up",
+            "langgraph > draft#2",
+            "langgraph > look_up#2",
+            "langgraph > phrase",
             "to_answer",
         ),
         ("mention", "draft", "look_up", "draft#2", "look_up#2", "phrase"),
@@ -88,7 +102,7 @@ TABLE = {
         "Who made Arrival?",
         lambda module, question: module.Expert().answer(question),
         [iri("denis"), iri("amy"), iri("jeremy")],
-        ("answer", "find_film", "people", "people#2", "to_answer"),
+        ("answer", "answer > find_film", "answer > people", "answer > people#2", "to_answer"),
         ("find_film", "people", "people#2"),
         (DENIS, AMY, JEREMY),
         3,
@@ -126,6 +140,10 @@ def run(system: System, row: Pipeline) -> Run:
     return Run(system, row.question, kg=films(), models=None).go()
 
 
+def steps_of(run: Run) -> tuple[str, ...]:
+    return tuple(" > ".join(filter(None, (step.parent, step.key))) for step in run.steps)
+
+
 def model_calls(run: Run) -> int:
     return len([call for call in run.calls.values() if call.kind == "model"])
 
@@ -141,12 +159,12 @@ def test_at_most_ten_lines_are_added_and_none_is_changed(name: str) -> None:
 
 
 def test_its_functions_are_steps_in_the_same_order_each_time(run: Run, row: Pipeline) -> None:
-    assert tuple(step.key for step in run.steps) == row.steps
+    assert steps_of(run) == row.steps
     totals = run.totals
     assert (totals.model_calls, totals.live_model_calls) == (row.model_calls, row.model_calls)
     assert not run.past_calls
     again = run.fork().go()
-    assert tuple(step.key for step in again.steps) == row.steps
+    assert steps_of(again) == row.steps
     assert again.totals.live_model_calls == 0
 
 

@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from page import wait_for
 from pipeline_servers import ChatServer, Endpoint
 from rdflib import Literal
-from small import films, iri
+from small import films
 
 import kgwb
 from kgwb.build import (
@@ -26,16 +25,11 @@ from kgwb.build import (
     system_from_file,
     system_from_function,
 )
-from kgwb.llm.base import Message
 from kgwb.run import Run
 from kgwb.run.systems import resolve_system
 from kgwb.show.run_state import setup_text
-from kgwb.ui.debugger import Debugger
-from kgwb.ui.session import session_of
 
 QUESTION = "Who directed Arrival?"
-KEYS = ["answer", "mentions", "link", "draft", "to_answer"]
-MAX_ADDED_LINES = 10
 
 
 @pytest.fixture
@@ -49,15 +43,12 @@ def run(system: System) -> Run:
 
 
 def test_its_functions_are_steps_with_prompts_replies_tokens_and_queries(run: Run) -> None:
-    assert [step.key for step in run.steps] == KEYS
     assert run["link"].output == ["http://example.org/arrival"]
     [call] = [run.calls[key] for key in run["mentions"].calls]
     assert call.request["content"]["messages"][1] == ["user", QUESTION]
     assert call.request["content"]["options"] == {"model": "tiny", "temperature": 0}
     assert call.result.prompt_tokens == 10
-    totals = run.totals
-    assert (totals.model_calls, totals.live_model_calls, totals.prompt_tokens) == (2, 2, 20)
-    assert not run.past_calls
+    assert run.totals.prompt_tokens == 20
 
 
 def test_it_is_exported_as_a_trace(run: Run, tmp_path: Path) -> None:
@@ -92,38 +83,6 @@ def test_a_replay_does_not_depend_on_the_address_of_the_server(
     assert loaded.totals.live_model_calls == 0
 
 
-def test_a_replay_does_not_ask_what_is_not_recorded(
-    run: Run, system: System, chats: ChatServer, tmp_path: Path
-) -> None:
-    asked = len(chats.requests)
-    loaded = kgwb.load_run(run.save(tmp_path / "run.jsonl"), system=system)
-    loaded.override("mentions", ["Dune"])
-    with pytest.raises(kgwb.errors.NotRecordedError):
-        loaded.go()
-    assert len(chats.requests) == asked
-
-
-def test_an_edited_output_changes_only_what_follows(run: Run, chats: ChatServer) -> None:
-    query = "PREFIX : <http://example.org/> SELECT ?p WHERE { :dune :director ?p . :dune a :Film }"
-    asked = len(chats.requests)
-    run.override("draft", query).go()
-    assert len(chats.requests) == asked
-    assert run.answer is not None
-    assert (iri("dune"), iri("director"), iri("denis")) in run.answer.support
-
-
-def test_edited_messages_are_sent_and_what_follows_is_made(run: Run, chats: ChatServer) -> None:
-    messages = [Message("system", "Write one SPARQL query, please."), Message("user", "Who?")]
-    asked = len(chats.requests)
-    run.edit_messages("draft", messages).go()
-    [sent] = chats.requests[asked:]
-    assert sent["messages"] == [
-        {"role": "system", "content": "Write one SPARQL query, please."},
-        {"role": "user", "content": "Who?"},
-    ]
-    assert sent["temperature"] == 0
-
-
 @pytest.mark.parametrize(("step", "number"), [("answer", 0), ("link", 0), ("draft", 1)])
 def test_messages_of_a_call_that_was_not_made_are_refused(run: Run, step: str, number: int) -> None:
     with pytest.raises(kgwb.errors.SettingError, match=step):
@@ -141,7 +100,7 @@ def test_a_system_without_a_line_in_the_file_does_the_same(
         to_answer=lambda found: make_answer(found["values"], [found["query"]]),
     )
     again = Run(untouched, QUESTION, kg=films(), models=None).go()
-    assert [step.key for step in again.steps] == KEYS
+    assert [step.key for step in again.steps] == [step.key for step in run.steps]
     assert again.answer == run.answer
     assert not again.past_calls
 
@@ -240,15 +199,6 @@ def test_what_has_no_json_form_is_saved_as_a_line(tmp_path: Path) -> None:
     run = Run(system, QUESTION, kg=films(), models=None).go()
     loaded = kgwb.load_run(run.save(tmp_path / "run.jsonl"), system=system)
     assert loaded.output("use#2") == [QUESTION, {"n": 1}]
-
-
-def test_the_debugger_shows_its_steps_and_edits_messages(run: Run, chats: ChatServer) -> None:
-    debugger = Debugger(session_of(run), step_key="draft")
-    debugger.selected_section = "prompt"
-    assert "Write one SPARQL query" in str(debugger.render_panel())
-    debugger.do_try({"form": {"template": "[user]\nWrite one SPARQL query, now.\n"}})
-    wait_for(lambda: run.status == "paused")
-    assert chats.requests[-1]["messages"][0]["content"] == "Write one SPARQL query, now."
 
 
 def test_the_debugger_opens_on_the_latest_run_of_a_workbench(system: System) -> None:

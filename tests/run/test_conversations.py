@@ -73,14 +73,6 @@ def test_any_text_is_kept_as_it_was_and_letters_can_be_read_in_the_file(file: Pa
     assert "Jürgen" in file.read_text(encoding="utf-8")
 
 
-def test_the_answers_come_back_as_they_were(file: Path) -> None:
-    bench = rules(file)
-    run = bench.ask(QUESTION)
-    [kept] = bench.conversations
-    assert kept.turns == (run.turn,)
-    assert kept.turns[0].answers == ("Denis Villeneuve",)
-
-
 def test_a_continued_dialogue_is_a_conversation_of_its_own(file: Path) -> None:
     bench = rules(file)
     bench.ask(QUESTION)

@@ -19,7 +19,6 @@ from kgwb.llm import Scripted
 from kgwb.llm.base import ChatRequest, Message
 from kgwb.records import to_data
 from kgwb.run import Run, System, agent
-from kgwb.run.steps import QUERY_KINDS
 
 NAMES = ("films/chatty_kg/1", "films/ragonite/1", "scholars/triad/1")
 KEY = "sk-proj-abcdef0123456789"
@@ -118,19 +117,6 @@ def test_a_search_has_what_was_sought_and_found_and_a_model_call_its_model(
     assert {str(hit.iri) for hit in found} <= first
     models = {call.result.model or call.request["model"] for call in calls if call.kind == "model"}
     assert {span["attributes"]["llm.model_name"] for span in of_kind(spans, "LLM")} == models
-
-
-def test_a_query_is_a_tool_with_its_sparql(run: Run, tmp_path: Path) -> None:
-    run.export(tmp_path / "trace.json")
-    tools = of_kind(spans_of_file(tmp_path / "trace.json"), "TOOL")
-    shown = {
-        span["attributes"]["input.value"]
-        for span in tools
-        if span["attributes"]["tool.name"] in QUERY_KINDS
-    }
-    keys = {key for step in run.steps for key in step.calls}
-    asked = {run.calls[key].request["query"] for key in keys if run.calls[key].kind in QUERY_KINDS}
-    assert shown == asked
 
 
 def test_the_same_run_is_the_same_trace_and_an_edited_one_is_another(tmp_path: Path) -> None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import http.server
 import json
 import socket
 import threading
+import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
+import httpx
 import pytest
+import requests
+from hostile import servers
 from http_clients import CLIENTS, by_httpx, by_requests, by_urllib
 from small import films
 
@@ -194,45 +197,24 @@ PROTOCOLS = {
 }
 
 
-class Server:
-    """Replies on loopback with what it was given last, and keeps what it was sent."""
+class Server(servers.Server):
+    """Replies with what it was given last: a status, a content type, and a body."""
+
+    reply: tuple[int, str, str | bytes] = (200, "text/plain", "")
 
     def __init__(self) -> None:
-        self.reply = ("", "text/plain", 200)
-        self.requests: list[tuple[str, bytes, dict[str, str]]] = []
-        server = self
+        super().__init__(lambda seen: self.said())
 
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                length = int(self.headers.get("Content-Length") or 0)
-                sent = self.rfile.read(length)
-                server.requests.append((self.path, sent, dict(self.headers)))
-                text, content_type, status = server.reply
-                body = text.encode()
-                self.send_response(status)
-                self.send_header("Content-Type", content_type)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            do_GET = do_POST
-
-            def log_message(self, *_: object) -> None: ...
-
-        self._made = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._made.server_port}"
-        threading.Thread(target=self._made.serve_forever, args=(0.01,), daemon=True).start()
-
-    def close(self) -> None:
-        self._made.shutdown()
-        self._made.server_close()
+    def said(self) -> servers.Said:
+        status, content_type, body = self.reply
+        return status, {"Content-Type": content_type}, body
 
 
 @pytest.fixture
 def server() -> Iterator[Server]:
     made = Server()
     yield made
-    made.close()
+    made.stop()
 
 
 def run_of(work: Callable[[], Any]) -> Run:
@@ -250,7 +232,7 @@ def run_of(work: Callable[[], Any]) -> Run:
 
 def asking(server: Server, client: str, protocol: Protocol) -> Callable[[], Any]:
     """Work that sends the request of a protocol by a client."""
-    server.reply = (protocol.reply, protocol.content_type, 200)
+    server.reply = (200, protocol.content_type, protocol.reply)
     body = None if protocol.body is None else json.dumps(protocol.body).encode()
     headers = {} if body is None else HEADERS
     return lambda: list(CLIENTS[client](server.url + protocol.path, body, headers))
@@ -290,21 +272,21 @@ def test_a_request_is_recorded_and_replayed_without_a_server(
         assert isinstance(call.result, ResultSet)
         assert [str(cell) for (cell,) in call.result.rows] == ["http://example.org/dune"]
     if protocol.body is not None:
-        path, sent, headers = server.requests[0]
-        assert (path, json.loads(sent)) == (protocol.path, protocol.body)
-        assert SECRET in str(headers)
+        sent = server.seen[0]
+        assert (sent.path, json.loads(sent.body)) == (protocol.path, protocol.body)
+        assert SECRET in str(sent.headers)
 
     assert run.go().output("talk") == run.output("talk")
     path = run.save(tmp_path / "run.jsonl")
     assert SECRET not in path.read_text()
-    server.close()
+    server.stop()
     connections.clear()
     replay = kgwb.load_run(path, system=run.system)
     assert replay.is_replay
     shown = json.dumps(run.output("talk")).replace(SECRET, "***")
     assert json.dumps(replay.output("talk")) == shown
     assert connections == []
-    assert len(server.requests) == 1
+    assert len(server.seen) == 1
 
 
 @pytest.mark.parametrize(
@@ -317,13 +299,12 @@ def test_edited_messages_are_sent_in_place_of_those_of_the_request(
     protocol = PROTOCOLS[protocol_name]
     run = run_of(asking(server, client, protocol)).go()
     run.edit_messages("talk", "[system]\nBe long.\n\n[user]\nBye\n").go()
-    _, sent, headers = server.requests[-1]
-    assert len(server.requests) == 2
-    assert "Bye" in sent.decode() and "Be long." in sent.decode() and "Hello" not in sent.decode()
-    assert int(headers["Content-Length"]) == len(sent)
-    assert json.loads(sent)["model"] == "tiny"
-    assert bool(json.loads(sent).get("stream")) == bool((protocol.body or {}).get("stream"))
-    assert SECRET in str(headers)
+    _, sent = server.seen
+    assert "Bye" in sent.body and "Be long." in sent.body and "Hello" not in sent.body
+    assert int(sent.headers["Content-Length"]) == len(sent.body)
+    assert sent.data["model"] == "tiny"
+    assert bool(sent.data.get("stream")) == bool((protocol.body or {}).get("stream"))
+    assert SECRET in str(sent.headers)
 
 
 @pytest.mark.parametrize("client", CLIENTS)
@@ -332,18 +313,18 @@ def test_a_refusal_of_an_endpoint_is_replayed(
     server: Server, tmp_path: Path, client: str, status: int
 ) -> None:
     work = asking(server, client, PROTOCOLS["sparql"])
-    server.reply = ("malformed", "text/plain", status)
+    server.reply = (status, "text/plain", "malformed")
     run = run_of(work).go()
     assert run.output("talk") == [status, "malformed"]
-    asked = len(server.requests)
+    asked = len(server.seen)
     run.go()
-    assert (len(server.requests) == asked) == (status == 400)
-    asked = len(server.requests)
+    assert (len(server.seen) == asked) == (status == 400)
+    asked = len(server.seen)
     replay = kgwb.load_run(run.save(tmp_path / "run.jsonl"), system=run.system)
     assert replay.output("talk") == [status, "malformed"]
-    server.reply = (json.dumps(TABLE), "application/sparql-results+json", 200)
+    server.reply = (200, "application/sparql-results+json", json.dumps(TABLE))
     assert replay.fork().go().output("talk") == [status, "malformed"]
-    assert len(server.requests) == asked
+    assert len(server.seen) == asked
 
 
 def test_a_request_that_is_sent_until_its_reply_is_another_one_is_recorded_each_time(
@@ -352,14 +333,14 @@ def test_a_request_that_is_sent_until_its_reply_is_another_one_is_recorded_each_
     def work() -> list[str]:
         texts = []
         for number in range(3):
-            server.reply = (f"state {number}", "text/plain", 200)
+            server.reply = (200, "text/plain", f"state {number}")
             texts.append(by_requests(f"{server.url}/job", None, {})[1])
         return texts
 
     run = run_of(work).go()
     assert run.output("talk") == ["state 0", "state 1", "state 2"]
     assert run.go().output("talk") == ["state 0", "state 1", "state 2"]
-    assert len(server.requests) == 3
+    assert len(server.seen) == 3
 
 
 @pytest.mark.parametrize("accepted", ["text/csv", "application/sparql-results+xml"])
@@ -368,13 +349,13 @@ def test_a_recorded_result_is_written_in_the_format_that_is_asked_for(
 ) -> None:
     given = {"Accept": "application/sparql-results+json"}
     url = server.url + PROTOCOLS["sparql"].path.replace("&format=json", "")
-    server.reply = (json.dumps(TABLE), "application/sparql-results+json", 200)
+    server.reply = (200, "application/sparql-results+json", json.dumps(TABLE))
     run = run_of(lambda: by_urllib(url, None, given)[1]).go()
     given["Accept"] = accepted
     text = run.go().output("talk")
     assert "http://example.org/dune" in text
     assert not text.startswith("{")
-    assert len(server.requests) == 1
+    assert len(server.seen) == 1
 
 
 XML_RESULT = """<sparql xmlns="http://www.w3.org/2005/sparql-results#">
@@ -394,7 +375,7 @@ XML_RESULT = """<sparql xmlns="http://www.w3.org/2005/sparql-results#">
 def test_the_result_of_a_query_is_recorded_from_every_format(
     server: Server, media_type: str, body: str
 ) -> None:
-    server.reply = (body, media_type, 200)
+    server.reply = (200, media_type, body)
     url = server.url + PROTOCOLS["sparql"].path.replace("&format=json", "")
     run = run_of(lambda: by_urllib(url, None, {"Accept": media_type})[1]).go()
     assert run.output("talk") == body
@@ -404,33 +385,20 @@ def test_the_result_of_a_query_is_recorded_from_every_format(
     assert cell.n3().count("_:") == 1
 
 
-@pytest.mark.parametrize("client", ["httpx", "requests", "urllib"])
+@pytest.mark.parametrize(
+    "fetch",
+    [
+        lambda url: httpx.get(url).content,
+        lambda url: requests.get(url, timeout=5).content,
+        lambda url: urllib.request.urlopen(url).read(),
+    ],
+    ids=["httpx", "requests", "urllib"],
+)
 def test_what_is_no_text_comes_back_byte_for_byte(
-    server: Server, tmp_path: Path, client: str
+    server: Server, tmp_path: Path, fetch: Callable[[str], bytes]
 ) -> None:
-    server.reply = ("\udcff\udcfe binary", "application/octet-stream", 200)
-
-    class Bytes(str):
-        def encode(self, *_: Any) -> bytes:  # type: ignore[override]
-            return b"\xff\xfe binary"
-
-    server.reply = (Bytes(), "application/octet-stream", 200)
-
-    def work() -> str:
-        if client == "httpx":
-            import httpx
-
-            return httpx.get(server.url).content.hex()
-        if client == "requests":
-            import requests
-
-            return requests.get(server.url, timeout=5).content.hex()
-        import urllib.request
-
-        with urllib.request.urlopen(server.url) as response:
-            return str(response.read().hex())
-
-    run = run_of(work).go()
+    server.reply = (200, "application/octet-stream", b"\xff\xfe binary")
+    run = run_of(lambda: fetch(server.url).hex()).go()
     assert run.output("talk") == b"\xff\xfe binary".hex()
     replay = kgwb.load_run(run.save(tmp_path / "run.jsonl"), system=run.system)
     assert replay.output("talk") == run.output("talk")
@@ -474,12 +442,12 @@ def test_a_reply_that_is_put_in_comes_as_the_server_would_send_it(
     assert reply_of_body(api, text).text == "Bye, äöü"
     is_stream = "stream" in name and "ollama" not in name
     assert text.startswith("{") != is_stream
-    assert len(server.requests) == 1
+    assert len(server.seen) == 1
     assert edited.totals.live_model_calls == 0
     replay = kgwb.load_run(edited.save(tmp_path / "run.jsonl"), system=edited.system)
     assert replay.output("talk") == edited.output("talk")
     assert edited.edit_reply("talk", None).go().output("talk") == run.output("talk")
-    assert len(server.requests) == 1
+    assert len(server.seen) == 1
 
 
 # --- replays
@@ -501,9 +469,9 @@ def test_a_replay_opens_no_connection_and_names_what_wanted_one(
     with pytest.raises(NotRecordedError, match=r"127\.0\.0\.1"):
         replay.go()
     assert any("127.0.0.1" in note for note in replay["talk"].notes)
-    assert len(server.requests) == 1
+    assert len(server.seen) == 1
     assert run.go().output("talk") == "HTTP/1.0"
-    assert len(server.requests) == 2
+    assert len(server.seen) == 2
 
 
 def test_a_replay_sends_nothing_from_its_threads(server: Server, tmp_path: Path) -> None:
@@ -521,13 +489,13 @@ def test_a_replay_sends_nothing_from_its_threads(server: Server, tmp_path: Path)
         thread.join()
         return said
 
-    server.reply = ("ok", "text/plain", 200)
+    server.reply = (200, "text/plain", "ok")
     run = run_of(work).go()
     assert run.output("talk") == ["ok"]
     assert sum(run.past_calls.values()) == 1
     replay = kgwb.load_run(run.save(tmp_path / "run.jsonl"), system=run.system)
     assert replay.output("talk") == ["NotRecordedError"]
-    assert len(server.requests) == 1
+    assert len(server.seen) == 1
 
 
 def test_outside_of_a_run_every_client_is_as_it_was(server: Server) -> None:
@@ -535,4 +503,4 @@ def test_outside_of_a_run_every_client_is_as_it_was(server: Server) -> None:
         if client == "aiohttp":
             continue
         assert asking(server, client, PROTOCOLS["chat"])()[1] == PROTOCOLS["chat"].reply
-    assert len(server.requests) == len(CLIENTS) - 1
+    assert len(server.seen) == len(CLIENTS) - 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import http.server
 import random
 import sys
 import threading
@@ -16,6 +15,7 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
+from hostile.servers import serving
 from page import wait_for
 from small import films, run_agent, system_of
 
@@ -226,21 +226,8 @@ def test_a_reply_that_is_put_in_passes_the_same_checks(tmp_path: Path) -> None:
 @pytest.fixture
 def server() -> Iterator[str]:
     """A server on loopback that replies "ok" to everything."""
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(200)
-            self.send_header("Content-Length", "2")
-            self.end_headers()
-            self.wfile.write(b"ok")
-
-        def log_message(self, *_: object) -> None: ...
-
-    made = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=made.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{made.server_port}/"
-    made.shutdown()
-    made.server_close()
+    with serving(lambda seen: (200, {}, "ok")) as made:
+        yield made.url
 
 
 def test_requests_past_the_run_are_noticed_and_counted(server: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 import kgwb
 from kgwb.cli import main
-from kgwb.errors import PromptError, SettingError
+from kgwb.errors import PromptError
 from kgwb.llm import Scripted
 from kgwb.run import Run, System
 from kgwb.run.prompts import Prompts
@@ -115,21 +115,6 @@ def test_a_wrong_reply_class_in_a_header_is_said(tmp_path: Path) -> None:
         ask(system)
 
 
-def test_the_command_line_has_a_scripted_model(
-    beside: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    arguments = ["--kg", "films", "--system", "sayer.py", "--model", "scripted:script.py"]
-    assert main(["ask", *arguments, "--save", "run.jsonl", "Who?"]) == 0
-    assert "hello" in capsys.readouterr().out
-    questions = Path("questions.jsonl")
-    questions.write_text('{"id": "1", "question": "Who?", "answers": ["hello"]}\n')
-    bench = ["bench", *arguments, "--questions", str(questions), "--out", "results", "--save-runs"]
-    assert main(bench) == 0
-    retry = ["retry", "results", "--system", "sayer.py", "--model", "scripted:script.py"]
-    assert main([*retry, "--set", "theta=1", "--only", "all"]) == 0
-    assert main(["report", "results", "--out", "report.html"]) == 0
-
-
 def test_a_script_is_not_opened_on_the_word_of_a_file(tmp_path: Path) -> None:
     (tmp_path / "evil.py").write_text("raise SystemExit('executed')")
     with pytest.raises(kgwb.errors.KgwbError, match="no model named"):
@@ -143,17 +128,6 @@ def test_a_script_that_is_none_is_said(
     code = main(["ask", "--kg", "films", "--system", "sayer.py", "--model", spec, "Who?"])
     assert code == 2
     assert "What to do" in capsys.readouterr().err
-
-
-def test_a_system_by_a_name_that_is_not_known_is_refused_in_the_lab(beside: Path) -> None:
-    from kgwb.bench.lab import RetryExperiment
-
-    arguments = ["--kg", "films", "--system", "sayer.py", "--model", "scripted:script.py"]
-    Path("questions.jsonl").write_text('{"id": "1", "question": "Who?", "answers": ["hello"]}\n')
-    main(["bench", *arguments, "--questions", "questions.jsonl", "--out", "results"])
-    with pytest.raises(SettingError, match="no system named 'sayer'"):
-        RetryExperiment("results")
-    assert RetryExperiment("results", system="sayer.py", model=Scripted({})).system.name == "sayer"
 
 
 @pytest.mark.parametrize(

@@ -120,20 +120,6 @@ def test_a_mistake_in_a_module_is_told_with_its_line(toy: Path) -> None:
     assert "toy_wrong.py, line 2" in error.value.hint
 
 
-def test_several_systems_are_asked_whatever_they_are(toy: Path) -> None:
-    workbench = kgwb.Workbench("films", Scripted({}), system="toy_file.py")
-    asked = workbench.ask_all("Who", ["toy_file.py"])
-    assert asked["toy"].answer
-    assert workbench.ask_all("Who", resolve_system("toy_file.py"))["toy"].answer
-
-
-def test_a_run_is_loaded_with_its_system(toy: Path) -> None:
-    run = kgwb.Workbench("films", Scripted({}), system="toy_file.py").ask("Who")
-    run.save("run.jsonl")
-    loaded = kgwb.load_run("run.jsonl", system="toy_file.py")
-    assert loaded.answer == run.answer
-
-
 def test_an_installed_package_announces_its_system(toy: Path) -> None:
     metadata = toy / "mytoy-1.0.dist-info"
     metadata.mkdir()
@@ -162,23 +148,3 @@ def test_how_records_are_shown_is_not_imported_with_a_system() -> None:
     root = Path(kgwb.__file__).parent.parent
     loaded = subprocess.check_output([sys.executable, "-c", code], cwd=root, text=True)
     assert loaded.split() == ["6", "False"]
-
-
-def test_the_command_line_takes_a_file(toy: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from kgwb.cli import main
-
-    for source in ("toy_file.py", "mytoy.pipeline:SYSTEM"):
-        assert main(["ask", "--kg", "films", "--system", source, "Who"]) == 0
-    assert "Who?" in capsys.readouterr().out
-
-
-def test_several_systems_are_measured_each_in_a_folder_of_its_name(
-    toy: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from kgwb.cli import main
-
-    Path("questions.jsonl").write_text('{"id": "1", "question": "Who", "answers": ["x"]}\n')
-    given = ["bench", "--kg", "films", "--questions", "questions.jsonl", "--out", "results"]
-    assert main([*given, "--systems", "toy_file.py,dog"]) in (0, 2)
-    folders = filter(Path.is_dir, Path("results").iterdir())
-    assert sorted(path.name for path in folders) == ["dog", "toy"]
