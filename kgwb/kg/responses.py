@@ -13,11 +13,10 @@ import logging
 import re
 import sys
 from codecs import BOM_UTF8, getincrementaldecoder
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from io import BytesIO, StringIO
-from typing import Any, Generic, TypeVar
+from typing import Any
 from xml.etree.ElementTree import Element, XMLParser, iterparse
 
 import pyoxigraph
@@ -30,7 +29,6 @@ from kgwb.kg.sparql import LONE_SURROGATE
 from kgwb.terms import Term, term_from_data
 from kgwb.text import mask_secrets, truncate_at_word
 
-T = TypeVar("T")
 ResultData = dict[str, Any]
 """A result as in JSON, with an empty list in place of its rows."""
 _PART_BYTES = 1 << 16
@@ -60,18 +58,22 @@ TIME_LIMIT_SIGNS = (
 TIME_LIMIT = re.compile("|".join(TIME_LIMIT_SIGNS), re.IGNORECASE)
 
 
-class Rows(Generic[T]):
+class Rows:
     """The rows of a result, each parsed when it is read, so that no row is kept unparsed."""
 
-    def __init__(self, parse: Callable[[Mapping[str, Any]], T], limit: int) -> None:
-        """Prepare to parse the first rows, at most ``limit``; further rows are only counted."""
-        self._parse = parse
+    def __init__(self, variables: Collection[str], limit: int) -> None:
+        """Prepare to parse the first rows, at most ``limit``; further rows are only counted.
+
+        Only cells of these variables are parsed; without any, all are.
+        """
+        self._variables = variables
         self._limit = limit
         self.clear()
 
     def clear(self) -> None:
         """Remove all rows, with their count, names and problem, as if none had been added."""
-        self.parsed: list[T] = []
+        self.parsed: list[dict[str, Term]] = []
+        """The terms of each row by their variables, without those that are unbound."""
         self.count = 0
         self.names: set[str] = set()
         """The variables that any row binds."""
@@ -96,13 +98,17 @@ class Rows(Generic[T]):
         self.names.update(item)
         if self.count > self._limit or self.problem is not None:
             return
+        row = {}
         try:
-            self.parsed.append(self._parse(item))
+            for name in self._variables or item:
+                if item.get(name) is not None:
+                    row[name] = parse_cell(item[name])
         except (KeyError, TypeError, ValueError) as error:
             self.problem = error
+        self.parsed.append(row)
 
 
-Reader = Callable[[bytes, str, Rows[Any]], ResultData]
+Reader = Callable[[bytes, str, Rows], ResultData]
 """Reads a body in a codec: adds its rows to ``Rows``, and returns the rest of it."""
 
 
@@ -120,7 +126,7 @@ def find_reader(body: bytes, media_type: str) -> Reader:
     return READERS.get(media_type, read_json)
 
 
-def read_json(body: bytes, codec: str, rows: Rows[Any]) -> ResultData:
+def read_json(body: bytes, codec: str, rows: Rows) -> ResultData:
     """Read a result in JSON. A bare true or false is a result, too.
 
     Raises ValueError or RecursionError, with the place, for what is not JSON.
@@ -139,7 +145,7 @@ def read_json(body: bytes, codec: str, rows: Rows[Any]) -> ResultData:
     return data
 
 
-def _read_member(stream: JsonStream, name: str, rows: Rows[Any]) -> Any:
+def _read_member(stream: JsonStream, name: str, rows: Rows) -> Any:
     """Return the value of a member of a reply; "results" without its rows.
 
     The rows are the list "bindings" in "results". They are added to ``rows`` one by one, so that
@@ -161,7 +167,7 @@ def _read_member(stream: JsonStream, name: str, rows: Rows[Any]) -> Any:
     return results
 
 
-def read_xml(body: bytes, codec: str, rows: Rows[Any]) -> ResultData:
+def read_xml(body: bytes, codec: str, rows: Rows) -> ResultData:
     """Read a result in XML. Raises ValueError or ParseError for what is not such XML."""
     names: list[Any] = []
     data = _table_of(names)
@@ -202,7 +208,7 @@ def _parse_xml_cell(element: Element) -> dict[str, Any] | None:
     return {**cell, "xml:lang": element.get(_XML_LANGUAGE)}
 
 
-def read_tsv(body: bytes, codec: str, rows: Rows[Any]) -> ResultData:
+def read_tsv(body: bytes, codec: str, rows: Rows) -> ResultData:
     """Read a result in TSV. Raises SyntaxError for what is not such a table."""
     text = body.decode(codec, "replace")
     parsed = pyoxigraph.parse_query_results(text, pyoxigraph.QueryResultsFormat.TSV)
@@ -221,7 +227,7 @@ def read_tsv(body: bytes, codec: str, rows: Rows[Any]) -> ResultData:
     return _table_of(names)
 
 
-def read_csv(body: bytes, codec: str, rows: Rows[Any]) -> ResultData:
+def read_csv(body: bytes, codec: str, rows: Rows) -> ResultData:
     """Read a result in CSV, which keeps neither datatypes nor languages.
 
     A cell that looks like an absolute IRI or a blank node is one, an empty one is unbound, and any
@@ -433,7 +439,6 @@ class JsonStream:
 
 
 VIRTUOSO_ASK_COLUMN = "__ASK_RETVAL"
-VIRTUOSO_TRUTH_VALUES = {"1": True, "0": False}
 REPLACEMENT_CHARACTER = "\ufffd"
 _CHECK_ENDPOINT_HINT = (
     "ask again, and check that the URL is the SPARQL endpoint itself, not its web page"
@@ -478,11 +483,9 @@ class EndpointResponse:
         many as the endpoint sends at most. Raises GraphError for a cell that is not an RDF term,
         and if the rows bind none of the variables. Characters that cannot be read are replaced.
         """
-        codec = self._find_codec()
-        variables = tuple(variables) or self._read_table(codec, Rows(dict, 0))
-        parse_row = partial(_parse_row, variables=variables)
-        rows = Rows(parse_row, row_limit)
-        self._read_table(codec, rows)
+        rows = Rows(variables, row_limit)
+        named = self._check_table(self._read(rows), rows)
+        variables = tuple(variables) or named
         if rows.names and rows.names.isdisjoint(variables):
             listed = ", ".join(variables)
             raise self.invalid_response_error(f"it has no column of {listed}")
@@ -490,7 +493,8 @@ class EndpointResponse:
         if self.max_rows:
             max_rows = min(max_rows, self.max_rows)
         is_cut = self.is_partial or rows.count >= max_rows
-        return ResultSet(variables, tuple(rows.parsed), is_cut)
+        table = [tuple(map(row.get, variables)) for row in rows.parsed]
+        return ResultSet(variables, tuple(table), is_cut)
 
     def parse_boolean(self) -> bool:
         """Return the truth value of an ASK result.
@@ -498,32 +502,18 @@ class EndpointResponse:
         Virtuoso 7 sends a table with the column VIRTUOSO_ASK_COLUMN instead: "1" is true, "0" or no
         row is false. Raises GraphError for anything else.
         """
-        rows = Rows(_parse_virtuoso_truth, sys.maxsize)
-        data = self._read(self._find_codec(), rows)
+        rows = Rows((VIRTUOSO_ASK_COLUMN,), sys.maxsize)
+        data = self._read(rows)
         truth = data.get("boolean")
         if isinstance(truth, bool):
             return truth
         variables = self._check_table(data, rows)
-        if variables != (VIRTUOSO_ASK_COLUMN,):
+        values = {str(row.get(VIRTUOSO_ASK_COLUMN)) for row in rows.parsed}
+        if variables != (VIRTUOSO_ASK_COLUMN,) or not values <= {"0", "1"}:
             raise self.invalid_response_error("neither true nor false")
-        return any(rows.parsed)
+        return "1" in values
 
-    def _find_codec(self) -> str:
-        """Return the codec of the body. A warning is logged if there are characters that cannot be read."""
-        codec, bad_text = find_codec(self.body, self.charset)
-        if bad_text is not None:
-            _log.warning("not UTF-8 throughout: %s; broken characters are replaced", bad_text)
-        return codec
-
-    def _read_table(self, codec: str, rows: Rows[Any]) -> tuple[str, ...]:
-        """Return the variables of a SELECT result, and add its rows to ``rows``.
-
-        Raises GraphError if they are not lists of names and of objects, or a row cannot be parsed.
-        """
-        data = self._read(codec, rows)
-        return self._check_table(data, rows)
-
-    def _check_table(self, data: Mapping[str, Any], rows: Rows[Any]) -> tuple[str, ...]:
+    def _check_table(self, data: Mapping[str, Any], rows: Rows) -> tuple[str, ...]:
         """Return the variables that a SELECT result names, and check what was read of its rows.
 
         Raises GraphError if the variables are not a list of names, the rows not a list of objects,
@@ -542,13 +532,17 @@ class EndpointResponse:
             raise self.invalid_response_error(rows.problem) from rows.problem
         return tuple(names)
 
-    def _read(self, codec: str, rows: Rows[Any]) -> ResultData:
+    def _read(self, rows: Rows) -> ResultData:
         """Return the result in the body, with an empty list in place of its rows.
 
         The rows are added to ``rows`` one by one. Characters that cannot be read are replaced by
-        U+FFFD. Raises GraphError for anything but a result, and for one that reports an error in
-        "error" or "exception"; it is GraphTimeoutError if the endpoint says that its time was over.
+        U+FFFD, and a warning is logged. Raises GraphError for anything but a result, and for one
+        that reports an error in "error" or "exception"; it is GraphTimeoutError if the endpoint
+        says that its time was over.
         """
+        codec, bad_text = find_codec(self.body, self.charset)
+        if bad_text is not None:
+            _log.warning("not UTF-8 throughout: %s; broken characters are replaced", bad_text)
         read = find_reader(self.body, self.media_type)
         try:
             data = read(self.body, codec, rows)
@@ -598,25 +592,6 @@ def _is_list_of_texts(value: object) -> bool:
     if not isinstance(value, list):
         return False
     return all(isinstance(item, str) for item in value)
-
-
-def _parse_virtuoso_truth(binding: Mapping[str, Any]) -> bool:
-    """Return the truth value in a row of Virtuoso 7. Raises KeyError or TypeError for another row."""
-    cell = binding[VIRTUOSO_ASK_COLUMN]
-    return VIRTUOSO_TRUTH_VALUES[cell["value"]]
-
-
-def _parse_row(binding: Mapping[str, Any], variables: Iterable[str]) -> tuple[Term | None, ...]:
-    """Return the terms of the variables in a row of a SELECT result, None if unbound.
-
-    Raises ValueError for a cell that is not an RDF term, or is one with a broken character that is
-    not a string.
-    """
-    cells = []
-    for variable in variables:
-        data = binding.get(variable)
-        cells.append(None if data is None else parse_cell(data))
-    return tuple(cells)
 
 
 def parse_cell(data: Any) -> Term:
