@@ -780,4 +780,4 @@ def count_values(answer: Answer) -> Answer:
     """Return the number of values of an answer as an answer, which stands on their triples."""
     number = len(answer.values)
     value = Value(Literal(number), str(number), answer.support)
-    return replace(answer, kind="count", values=(value,), text="", evidence=())
+    return replace(answer, kind="count", values=(value,), columns=(), text="", evidence=())

@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial, wraps
+from itertools import chain
 from typing import Any, ClassVar, Generic, Literal, TypeVar, Union, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
@@ -32,6 +33,7 @@ from kgwb.llm.base import ChatRequest, Message
 from kgwb.records import JsonObject, describe_validation_error
 from kgwb.run import Run
 from kgwb.run.agents import AgentKind, AgentSpec
+from kgwb.run.answers import Value
 from kgwb.run.engine import Engine
 from kgwb.run.prompts import Prompt, parse_prompt
 from kgwb.run.steps import Attempt, CheckResult
@@ -53,7 +55,15 @@ UNFINISHED_REPLIES = {
 """Why a reply is not complete, by its finish reason in small letters."""
 EMPTY_REPLIES = {"tool_calls": "the model called a tool in place of a reply"}
 """Why there is no text, by the finish reason in small letters."""
-THOUGHT_FIELDS = ("reasoning", "thought", "thoughts", "thinking", "explanation", "rationale")
+THOUGHT_FIELDS = (
+    "reason",
+    "reasoning",
+    "thought",
+    "thoughts",
+    "thinking",
+    "explanation",
+    "rationale",
+)
 """Fields that models add to a reply to explain it. They are left out where its class has none."""
 TOOL_ARGUMENTS = ("arguments", "parameters", "input")
 """The field beside "name" in which a call of a tool, written as JSON, has the reply."""
@@ -800,3 +810,27 @@ def find_row_support(
     except GraphError as error:
         run.note(f"the support of the answer was not found: {error.message}")
         return {}
+
+
+def make_row_values(
+    sparql: str, columns: Sequence[str], rows: Iterable[Row], run: Run
+) -> list[Value]:
+    """Return a value for each different row that has a term, with the triples that support it.
+
+    Its term is the first bound cell, and its label has the names of all bound cells, with " · "
+    between them. It has the row itself if there are several ``columns``, which are the variables of
+    the rows' cells.
+    """
+    cells_of = {}
+    for row in rows:
+        cells = [cell for cell in row if cell is not None]
+        if cells:
+            cells_of[row] = cells
+    supports = find_row_support(sparql, columns, list(cells_of), run)
+    labels = label_terms(chain.from_iterable(cells_of.values()), run)
+    values = []
+    for row, cells in cells_of.items():
+        label = " · ".join(labels[cell] for cell in cells)
+        kept_row = row if len(columns) > 1 else ()
+        values.append(Value(cells[0], label, supports.get(row, ()), kept_row))
+    return values

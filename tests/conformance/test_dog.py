@@ -77,29 +77,10 @@ GAPS = [
         "labels, also if that is an id: the graph has no other name for it",
     ),
     Gap(
-        source="Implementation Settings",
-        paper="the relation that is followed is one of the graph",
-        reason="predicates of one name and one direction are one relation, and all of them are followed: a "
-        "model that sees names cannot tell them apart",
-    ),
-    Gap(
-        source="Task Formulation",
-        paper="the answer is what the model generates",
-        reason="what the graph has in several languages, datatypes or spellings is shown once, and a list by "
-        "its members, as in all systems here",
-    ),
-    Gap(
         source="Knowledge Graph Invoking",
         paper="identifiers are used within the interfaces alone",
         reason="where a topic entity is searched, two candidates that nothing else tells apart are shown to "
         "the model with their IRIs",
-    ),
-    Gap(
-        source="Knowledge Graph Invoking, triple_filling",
-        paper="all tails are found, and all of them go on",
-        code="no limit, but 100 on WebQSP",
-        reason="of a head and a relation 100 tails are kept (`fan_out`), with a note that says how many "
-        "there are: a prompt of thousands fits no model",
     ),
     Gap(
         source="Relation Filtering",
@@ -476,6 +457,62 @@ def test_one_relation_of_a_head_is_followed(name: str) -> None:
     assert [value.term for value in run.output(key).values] == [iri("denis")]
 
 
+@conforms(
+    "Implementation Settings",
+    "the relation that is followed is one of the graph: of predicates of one name and one direction the first by "
+    "IRI, since a model that sees names cannot tell them apart",
+    fast="all of them are followed as one relation",
+    setting="follows_namesakes",
+)
+@pytest.mark.parametrize(("name", "found"), [("paper", ["Ann"]), ("fast", ["Ann", "Bob"])])
+@violated_by(SETTINGS, '        "follows_namesakes": False,\n', "")
+def test_predicates_of_one_name_are_several_relations(name: str, found: list[str]) -> None:
+    graph = films("""@prefix : <http://example.org/> . @prefix two: <http://example.org/two#> .
+    @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+    :book rdfs:label "Book" ; :author :ann ; two:author :bob .
+    :ann rdfs:label "Ann" . :bob rdfs:label "Bob" .""")
+    model = two_hops(
+        relation_filtering=filtering("author"),
+        answer_trying=trying(*found),
+        own_knowledge={"answers": []},
+    )
+    run, _ = walk(name, model, "Who wrote [Book]?", graph)
+    assert [value.label for value in run.output("triple_filling[hop 1/Book]").values] == found
+    offered = run.output("relations[hop 1/Book]").found
+    assert [str(relation) for relation in offered].count("author") == 1
+
+
+@conforms(
+    "Knowledge Graph Invoking, triple_filling",
+    "all tails are found, the model sees them all, and all of them go on; a result that the graph's own limit of rows "
+    "cuts is noted",
+    code="no limit, but 100 on WebQSP; `reference` has none",
+    fast="100 tails of a head are kept, with a note that says how many there are",
+    setting="fan_out",
+)
+@pytest.mark.parametrize(("name", "count"), [("paper", 130), ("reference", 130), ("fast", 100)])
+@violated_by(SETTINGS, '        "fan_out": UNLIMITED,\n', "")
+@violated_by(HOP, "shown = triples[:limit]", "shown = triples[:100]")
+@violated_by(HOP, "for tail in tails[:limit]:", "for tail in tails[:120]:")
+def test_all_tails_are_found_and_go_on(name: str, count: int) -> None:
+    parts = "".join(f' :p{n} rdfs:label "Part {n:03}" ; :of :crane .' for n in range(130))
+    graph = films(
+        "@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> ."
+        f' :crane rdfs:label "Crane" . :p129 :made 1999 . {parts}'
+    )
+    model = two_hops(
+        relation_filtering=[filtering("~of"), filtering("made")],
+        answer_trying=[trying(), trying("1999")],
+        own_knowledge={"answers": []},
+    )
+    run, _ = walk(name, model, "When was a part of [Crane] made?", graph)
+    [found] = requests_to(model, "answer_trying")[0].variables["found"]
+    assert len(found["triples"]) == count
+    [head] = run["iteration[hop 2]"].inputs["focus"].heads
+    assert len(head.values) == count
+    assert bool(answer_of(run).values) is (count == 130)
+
+
 # --- Answer Trying
 
 
@@ -612,6 +649,32 @@ def test_task_formulation_the_answer_is_in_the_models_words(
     strict = two_hops(relation_filtering=filtering("wrote"), answer_trying=trying("4"))
     run, _ = walk("fast", strict, "How many books did [Ann] write?", kg=films(LIBRARY))
     assert not answer_of(run)
+
+
+@conforms(
+    "Task Formulation",
+    "the answer is what the model generates: texts that differ in language, datatype or spelling are values of "
+    "their own",
+    fast="such forms are one value",
+    setting="merges_forms",
+)
+@pytest.mark.parametrize(("name", "count"), [("paper", 3), ("reference", 3), ("fast", 1)])
+@violated_by(SETTINGS, '        "merges_forms": False,\n', "")
+@violated_by(
+    "kgwb/run/answers.py",
+    "return _merge_equal_values(answer, merges_forms)",
+    "return _merge_equal_values(answer, True)",
+)
+def test_task_formulation_forms_of_a_text_are_values_of_their_own(name: str, count: int) -> None:
+    graph = films("""@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+    :song rdfs:label "Song" ; :title "Wrath"@en, "Wrath"@de, "Wrath" .""")
+    model = two_hops(
+        relation_filtering=filtering("title"),
+        answer_trying=trying("Wrath"),
+        own_knowledge={"answers": []},
+    )
+    run, _ = walk(name, model, "What is the title of [Song]?", graph)
+    assert answer_of(run).labels == ("Wrath",) * count
 
 
 @conforms(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import rdflib
 
@@ -57,6 +57,13 @@ class RewordedReply(Reply):
     """The answer as a sentence."""
 
     sentence: str
+
+
+class LabelReply(Reply):
+    """Whether the question can be understood alone."""
+
+    label: Literal["self-contained", "dependent"]
+    reason: ClassVar = ""
 
 
 class ClassifierReply(Reply):
@@ -141,16 +148,23 @@ def classify_question(question: str, context: Context, run: Run) -> Classificati
 
     Source: Chatty-KG, section 4.2.1, equation 2. With ``unasked_classification`` no model is asked
     in two cases: a question without earlier turns is self-contained, and one with a pronoun before
-    any name is dependent. Without a valid reply a question is taken for self-contained.
+    any name is dependent. Without a valid reply a question is taken for self-contained. The reason
+    is empty without ``classifies_with_reason``.
     """
-    if ChattySettings.of_run(run).unasked_classification:
+    settings = ChattySettings.of_run(run)
+    if settings.unasked_classification:
         if not context.turns:
             return Classification("self-contained", "nothing was said before")
         pronoun = find_leading_pronoun(question)
         if pronoun:
             reason = f"no name stands before the pronoun {pronoun!r}"
             return Classification("dependent", reason)
-    reply = try_to_ask("chatty_kg/classifier", {"question": question}, ClassifierReply, run)
+    prompt = "chatty_kg/classifier"
+    reply_class: type[ClassifierReply | LabelReply] = ClassifierReply
+    if not settings.classifies_with_reason:
+        prompt = "chatty_kg/classifier_published"
+        reply_class = LabelReply
+    reply = try_to_ask(prompt, {"question": question}, reply_class, run)
     if reply is None:
         return Classification("self-contained", NO_VALID_REPLY)
     return Classification(reply.label, reply.reason)
@@ -257,11 +271,11 @@ def can_be_reworded(answer: Answer, run: Run) -> bool:
 
 @agent("answer_writer", kind="model")
 def write_answer(answer: Answer, question: str, run: Run) -> Answer:
-    """Write the answer as a sentence that has the label of every value, but for letter case.
+    """Write the answer as a sentence; with ``checks_sentence`` one that has the label of every value.
 
-    The model is asked until a sentence has all labels. Source: Chatty-KG, section 4.1, equation 1
-    (zero-shot). The sentence becomes the text of the answer; its values stay as they are. Without
-    a valid sentence the answer has none, and the step has a note.
+    The model is asked until a sentence has all labels, but for letter case. Source: Chatty-KG,
+    section 4.1, equation 1 (zero-shot). The sentence becomes the text of the answer; its values stay
+    as they are. Without a valid sentence the answer has none, and the step has a note.
     """
 
     def find_missing_labels(reply: RewordedReply) -> str:
@@ -273,7 +287,9 @@ def write_answer(answer: Answer, question: str, run: Run) -> Answer:
         return f"the sentence does not hold {', '.join(missing)}"
 
     variables = {"question": question, "answer": list(answer.labels)}
-    checks = [Check("holds every value", find_missing_labels)]
+    checks = []
+    if ChattySettings.of_run(run).checks_sentence:
+        checks.append(Check("holds every value", find_missing_labels))
     try:
         reply = ask_model("chatty_kg/answer_writer", variables, RewordedReply, run, checks=checks)
     except InvalidReplyError as error:

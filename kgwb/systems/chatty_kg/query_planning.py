@@ -7,7 +7,7 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice, product
-from typing import NamedTuple, TypeGuard
+from typing import NamedTuple
 
 from rdflib import Literal, URIRef
 from rdflib.namespace import XSD
@@ -27,11 +27,11 @@ from kgwb.build import (
     count_values,
     doubt_counted_text,
     find_ask_support,
-    find_row_support,
     find_support_by_value,
     format_triple,
     is_amount,
     label_terms,
+    make_row_values,
     parse_count,
     patterns_to_sparql,
     read_values,
@@ -383,9 +383,11 @@ def _find_missing(selection: QuerySelection, linked: LinkingResult, run: Run) ->
 def _answer_boolean(queries: Sequence[CandidateQuery], one_direction: bool, run: Run) -> Answer:
     """Return an answer that is true, with its support, if any query holds, else false.
 
-    The queries are asked in order until one holds. With ``one_direction``, a query is left out if
-    it differs from an earlier one in directions only. The answer has the queries that were asked.
+    The queries are asked in order; with ``first_true_decides`` until one holds. With
+    ``one_direction``, a query is left out if it differs from an earlier one in directions only. The
+    answer has the queries that were asked, and the triples of all that hold.
     """
+    stops = ChattySettings.of_run(run).first_true_decides
     value = Value(Literal(False), "false")
     executed = []
     asked = set()
@@ -396,8 +398,10 @@ def _answer_boolean(queries: Sequence[CandidateQuery], one_direction: bool, run:
         asked.add(predicates)
         executed.append(query.sparql)
         if run.kg.ask(query.sparql):
-            value = Value(Literal(True), "true", find_ask_support(run.kg, query))
-            break
+            support = (*value.support, *find_ask_support(run.kg, query))
+            value = Value(Literal(True), "true", tuple(dict.fromkeys(support)))
+            if stops:
+                break
     return Answer("boolean", (value,), tuple(executed))
 
 
@@ -426,14 +430,9 @@ def _execute(
         result = run.kg.select(query.sparql)
         executed = _Executed(query, result.rows, result.cut)
         is_settling = one_direction and query.score >= MIN_SETTLING_SCORE
-        if is_settling and any(map(_is_bound, chain.from_iterable(executed.rows))):
+        if is_settling and any(cell is not None for cell in chain.from_iterable(executed.rows)):
             settled.add(predicates)
         yield executed
-
-
-def _is_bound(cell: Term | None) -> TypeGuard[Term]:
-    """Return whether a cell of a row has a term."""
-    return cell is not None
 
 
 def _answer_table(
@@ -465,31 +464,19 @@ def _asks_for_each(qir: QIR) -> bool:
 
 def _split_rows(rows: Collection[Value], run: Run) -> tuple[Value, ...]:
     """Return a value for each cell of the values of rows, with the triples of its row that have it."""
-    cells = chain.from_iterable(row.row for row in rows)
-    labels = label_terms(filter(_is_bound, cells), run)
+    labels = label_terms(chain.from_iterable(row.terms for row in rows), run)
     values: dict[Term, Value] = {}
     for row in rows:
-        for cell in filter(_is_bound, row.row):
+        for cell in row.terms:
             support = tuple(triple for triple in row.support if cell in triple)
             values.setdefault(cell, Value(cell, labels[cell], support))
     return tuple(values.values())
 
 
 def _make_row_values(executed: _Executed, columns: Sequence[str], run: Run) -> list[Value]:
-    """Return a value for each row of a query, sorted by label, with the triples that support it.
-
-    Its term is the first bound cell, and its label has the names of all bound cells, with " · "
-    between them. A row has at least one.
-    """
+    """Return a value for each row of a query, sorted by label, see ``make_row_values``."""
     names = [column.lstrip("?") for column in columns]
-    rows = executed.rows
-    supports = find_row_support(executed.query.sparql, names, rows, run)
-    labels = label_terms(filter(_is_bound, chain.from_iterable(rows)), run)
-    values = []
-    for row in rows:
-        cells = list(filter(_is_bound, row))
-        label = " · ".join(labels[cell] for cell in cells)
-        values.append(Value(cells[0], label, supports.get(row, ()), row))
+    values = make_row_values(executed.query.sparql, names, executed.rows, run)
     values.sort(key=lambda value: (value.label, str(value.term)))
     return values
 

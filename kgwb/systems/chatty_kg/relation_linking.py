@@ -330,7 +330,7 @@ def link_relation(fact: Fact, paths: PathsByEnd, run: Run) -> LinkedRelation:
     for predicate in type_predicates:
         found.discard((predicate.iri, "out"))
         found.discard((predicate.iri, "in"))
-    memberships = {iri for iri, _ in found if is_of_container(iri)}
+    memberships = {iri for iri, _ in found if is_of_container(iri) and not settings.whole_graph}
     found = {pair for pair in found if pair[0] not in memberships}
     pairs = _without_literal_subjects(found, fact, paths)
     ranked = _rank_predicates(pairs, fact.relation, run) + type_predicates

@@ -513,6 +513,7 @@ RULES: Mapping[str, Rule] = {
     "chatty_kg/answer_writer": write_sentence,
     "chatty_kg/model_alone": answer_nothing,
     "chatty_kg/classifier": classify_question,
+    "chatty_kg/classifier_published": classify_question,
     "chatty_kg/rephraser": rephrase_question,
     "chatty_kg/rephraser_published": rephrase_published,
 }

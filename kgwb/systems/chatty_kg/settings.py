@@ -49,6 +49,9 @@ class ChattySettings(Settings):
         "predicate_choice": "pooled",
         "predicate_examples": False,
         "unasked_predicates": False,
+        "first_true_decides": False,
+        "classifies_with_reason": False,
+        "checks_sentence": False,
         "looks_into_nodes": False,
         "shows_units": False,
         "merges_names": False,
@@ -97,6 +100,11 @@ class ChattySettings(Settings):
 
     Without earlier turns a question is self-contained, and with a pronoun before any name it is
     dependent. The paper asks with every question (Algorithm 1, line 1; section 4.2.1).
+    """
+    classifies_with_reason: bool = True
+    """Whether the classifier gives its reason before the label, by criteria with sample questions.
+
+    The paper has it return a label, zero-shot (section 4.2.1).
     """
     rephrasings: Count = 1
     """How often a dependent question is rephrased at most (1: Algorithm 1, lines 2 to 6).
@@ -233,6 +241,11 @@ class ChattySettings(Settings):
     unasked_predicates: bool = True
     """Whether no model is asked if each relation certainly means one predicate. The paper always
     asks (Algorithm 3, line 13)."""
+    first_true_decides: bool = True
+    """Whether a question for yes or no ends with the first query that is true.
+
+    The paper executes all kept queries (section 5.2.4).
+    """
 
     # The answer
 
@@ -260,3 +273,8 @@ class ChattySettings(Settings):
     by label, or in the order of its rows."""
     reword_answer: bool = False
     """Let the chat agent turn short answers into a sentence (off in the paper's evaluation)."""
+    checks_sentence: bool = True
+    """Whether such a sentence must have every value, and is asked for again without one.
+
+    Equation 1 takes what the model writes.
+    """

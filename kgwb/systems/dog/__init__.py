@@ -184,7 +184,7 @@ def _make_answer(hops: Sequence[Hop], heads: Sequence[Head], run: Run) -> Answer
             reason = f"{NOT_IN_GRAPH}: {reason}"
         return replace(answer, reason=reason)
 
-    answer = read_values(run.kg, answer)
+    answer = read_values(run.kg, answer, merges_forms=DogSettings.of_run(run).merges_forms)
     # In the walk, terms of one name have different labels. In the answer they have their names.
     names = dict[Term, str](answer.names)
     return replace(answer, values=relabel_values(answer.values, names))

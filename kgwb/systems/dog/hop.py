@@ -58,11 +58,11 @@ from kgwb.systems.dog.settings import DogSettings
 def get_relations(head: Head, run: Run) -> Relations:
     """Return the relations of all vertices of a head (DoG, "Knowledge Graph Invoking").
 
-    No model is asked. Predicates that have one name and one direction are one relation. Relations
-    come by name, "out" before "in". Labels, descriptions, types and noise are left out unless
-    ``whole_graph`` is on, and with the setting ``relation_directions`` also the relations that lead
-    to the head. A blank node has no relations here, since a query cannot name it. Two queries are
-    sent at most, and one request for names.
+    No model is asked. Predicates that have one name and one direction are one relation, or without
+    ``follows_namesakes`` the first of them is. Relations come by name, "out" before "in". Labels,
+    descriptions, types and noise are left out unless ``whole_graph`` is on, and with the setting
+    ``relation_directions`` also the relations that lead to the head. A blank node has no relations
+    here, since a query cannot name it. Two queries are sent at most, and one request for names.
     """
     terms = [value.term for value in head.values if isinstance(value.term, URIRef | Literal)]
     if not terms:
@@ -81,7 +81,8 @@ def get_relations(head: Head, run: Run) -> Relations:
 
     relations = []
     for (name, direction), iris in groups.items():
-        relation = Relation(name, direction, tuple(iris))
+        followed = iris if settings.follows_namesakes else iris[:1]
+        relation = Relation(name, direction, tuple(followed))
         relations.append(relation)
     relations.sort(key=attrgetter("direction"), reverse=True)  # "out" before "in"
     relations.sort(key=attrgetter("name"))

@@ -39,6 +39,9 @@ class DogSettings(Settings):
         "answer_words": "own",
         "role_triples": None,
         "whole_graph": True,
+        "fan_out": UNLIMITED,
+        "follows_namesakes": False,
+        "merges_forms": False,
         "filtering_exemplars": 10,
         "trying_exemplars": 10,
     }
@@ -70,6 +73,11 @@ class DogSettings(Settings):
     - "both": also those that lead to it, with "~" before their names (Relation Filtering).
     - "outgoing": those that lead away from it.
     - "by_script": "both" for MetaQA, "outgoing" for Freebase.
+    """
+    follows_namesakes: bool = True
+    """Whether all predicates of one name and one direction are followed as one relation.
+
+    Otherwise the first of them is, by IRI: the paper follows one relation (Implementation Settings).
     """
     only_relation: Literal["taken", "asked"] = "taken"
     """Whether a model is asked if a head has a single relation.
@@ -145,7 +153,12 @@ class DogSettings(Settings):
     fan_out: Count = 100
     """How many tails of a head are kept after a hop, and how many of its triples a model sees.
 
-    Where more were found, the step has a note.
+    Where more were found, the step has a note. The paper names no limit.
+    """
+    merges_forms: bool = True
+    """Whether texts that differ in language, datatype or spelling only are one value of an answer.
+
+    The paper's answer is what the model generates (Task Formulation).
     """
     ablation: Ablation = "none"
     """What is left out of the system: the rows of Table 2.

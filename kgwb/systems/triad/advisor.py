@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from itertools import chain
 
 import rdflib
 
@@ -13,9 +11,7 @@ from kgwb.build import (
     CandidateQuery,
     Check,
     Reply,
-    Row,
     Run,
-    Term,
     Triples,
     Value,
     agent,
@@ -25,7 +21,7 @@ from kgwb.build import (
     find_named_term,
     find_row_support,
     is_amount,
-    label_terms,
+    make_row_values,
     read_values,
 )
 from kgwb.systems.triad.generalist import ask_until_valid, prompt_of_guidelines
@@ -46,41 +42,35 @@ def build_answer(query: CandidateQuery, asked: AnswerType, run: Run) -> Answer:
 
     The answer is a truth value if the query is an ASK, or if yes or no is asked for: whether there
     are rows. It is the number of rows if a count is asked for, unless all values are numbers. A
-    truth value or number has the support of all rows; "no" has none. Otherwise the values are those
-    of the first column. Rows whose first cell is empty are neither values nor counted. The answer
-    has the query, and display names. Raises the GraphErrors of the query.
+    truth value or number has the support of all rows; "no" has none. Otherwise the values are the
+    rows, of which a query of several columns makes a table. Empty rows are neither values nor
+    counted. The answer has the query, and display names. Raises the GraphErrors of the query.
     """
     sparql = query.sparql
+    answer = Answer(KIND_BY_ANSWER_TYPE[asked], queries=(sparql,))
     truth: bool | None = None
-    columns: tuple[str, ...] = ()
-    terms: dict[Row, Term] = {}
+    triples: Triples = ()
     if analyze_query(sparql).kind == "boolean":
         truth = run.kg.ask(sparql)
+        if truth:
+            triples = find_row_support(sparql, (), (), run).get((), ())
     else:
         result = run.kg.select(sparql)
-        columns = result.variables
-        terms = {row: row[0] for row in result.rows if row[0] is not None}
+        values = make_row_values(sparql, result.variables, result.rows, run)
+        titles = result.variables if len(result.variables) > 1 else ()
+        answer = replace(answer, values=tuple(values), columns=titles)
+        triples = answer.support
         if asked == "yes or no":
             truth = bool(result.rows)
-    support: Mapping[Row, Triples] = {}
-    if truth is not False:
-        support = find_row_support(sparql, columns, list(terms), run)
-    labels = label_terms(terms.values(), run)
-
-    kind = KIND_BY_ANSWER_TYPE[asked]
-    values = []
-    for row, term in terms.items():
-        values.append(Value(term, labels[term], support.get(row, ())))
-    answer = Answer(kind, tuple(values), (sparql,))
+    terms = [value.term for value in answer.values]
     if truth is not None:
-        triples = dict.fromkeys(chain.from_iterable(support.values()))
-        total = Value(rdflib.Literal(truth), str(truth).lower(), tuple(triples))
-        answer = replace(answer, kind="boolean", values=(total,))
-    answer = read_values(run.kg, answer)
-    are_amounts = all(is_amount(term, run.question) for term in terms.values())
-    if truth is not None or kind != "count" or are_amounts:
+        total = Value(rdflib.Literal(truth), str(truth).lower(), triples)
+        answer = replace(answer, kind="boolean", values=(total,), columns=())
+    answer = read_values(run.kg, answer, merges_forms=TriadSettings.of_run(run).merges_forms)
+    are_amounts = all(is_amount(term, run.question) for term in terms)
+    if answer.kind != "count" or are_amounts:
         return answer
-    return doubt_counted_text(count_values(answer), set(terms.values()))
+    return doubt_counted_text(count_values(answer), set(terms))
 
 
 @agent("own_knowledge", kind="model")

@@ -433,7 +433,8 @@ def find_relations(triplet: Triplet, ends: TermsByEnd, run: Run) -> tuple[Relati
     for end, terms in ends.items():
         named_terms = [term for term in terms if not isinstance(term, BNode)]
         predicates = find_predicates(run.kg, *named_terms, keeps_all=settings.whole_graph)
-        paths = find_paths_over_containers(run.kg, named_terms, predicates)
+        nearby = () if settings.whole_graph else predicates
+        paths = find_paths_over_containers(run.kg, named_terms, nearby)
         for iri, direction in (*predicates, *paths):
             path = paths.get((iri, direction), "")
             if settings.as_written:
@@ -690,7 +691,7 @@ def _fill_query(
 
 
 def fetch_terms(sparql: str, run: Run) -> tuple[Term, ...]:
-    """Run a query, and return the distinct terms in its first column, in the order of the rows.
+    """Run a query, and return the distinct terms of its result, in the order of the rows.
 
     A true ASK has the term true. Returns nothing for a false ASK, for a count of 0, and if the
     graph cannot run the query or takes too long, which is noted on the step. Other GraphErrors are
@@ -704,7 +705,7 @@ def fetch_terms(sparql: str, run: Run) -> tuple[Term, ...]:
     except (QueryError, GraphTimeoutError) as error:
         run.note(f"a query could not be run: {error.message}")
         return ()
-    terms = dict.fromkeys(row[0] for row in rows if row[0] is not None)
+    terms = dict.fromkeys(cell for cell in chain.from_iterable(rows) if cell is not None)
     if kind == "count" and list(map(str, terms)) == ["0"]:
         return ()
     return tuple(terms)

@@ -32,6 +32,7 @@ class TriadSettings(Settings):
         "links_own_answers": True,
         "query_limit": UNLIMITED,
         "merge_results": False,
+        "merges_forms": False,
         "query_options": "sparql",
         "may_refuse_queries": False,
         "asks_about_single": True,
@@ -109,6 +110,11 @@ class TriadSettings(Settings):
     """
     merge_results: bool = True
     """Whether only the first of several queries with the same result is offered."""
+    merges_forms: bool = True
+    """Whether texts that differ in language, datatype or spelling only are one value of an answer.
+
+    As published, the values are those of the query (section 3.3).
+    """
     query_options: Literal["results", "sparql"] = "results"
     """What the decision-maker sees of the queries that it chooses from.
 

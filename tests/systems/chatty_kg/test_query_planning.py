@@ -26,7 +26,7 @@ from kgwb.systems.chatty_kg.records import QIR
 PUBLISHED = {
     "chatty_kg/translator": {"question": "Who directed Arrival?"},
     "linking/vertex_selection_labels": {"label": "Arrival"},
-    "chatty_kg/classifier": {"reason": "", "label": "self-contained"},
+    "chatty_kg/classifier_published": {"label": "self-contained"},
     "chatty_kg/qir_published": published(qir("Arrival | directed by | ?person")),
     "chatty_kg/predicate_selection_published": {"reasoning": "", "predicates": ["director"]},
 }
