@@ -7,10 +7,10 @@ its cost, and kept whole. A text that a person put in for a reply becomes a body
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from kgwb.llm.base import (
     THOUGHTS,
@@ -34,30 +34,6 @@ FINISH_REASONS = {
     "tool_use": "tool_calls",
 }
 """How chat completions call why a reply ended, by the word of another protocol."""
-
-
-class Api(NamedTuple):
-    """How the bodies of one protocol of model servers are read and written."""
-
-    provider: str
-    """The beginning of the names of its models."""
-    path: str
-    """The end of the path of its requests."""
-    url: str
-    """The address of its usual server, which is left out of the names of its models."""
-    items_of: Callable[[JsonObject], list[JsonObject]]
-    """Returns the messages of a request."""
-    with_items: Callable[[JsonObject, list[JsonObject]], JsonObject]
-    """Returns a request with other messages."""
-    options_of: Callable[[JsonObject], JsonObject]
-    """Returns what is recorded of a request besides its messages."""
-    whole_of: Callable[[list[JsonObject]], JsonObject]
-    """Returns the whole reply that the events of a stream make."""
-    reply_of: Callable[[JsonObject], ChatReply]
-    data_of: Callable[[ChatReply], JsonObject]
-    """Returns the data of a reply that has no body: a person's, or one of an earlier version."""
-    events_of: Callable[[JsonObject], Iterator[JsonObject]] | None
-    """Returns the events of a stream that make a whole reply; None if a stream is lines of JSON."""
 
 
 def read_model_request(method: str, path: str, body: bytes) -> tuple[Api, JsonObject] | None:
@@ -106,12 +82,12 @@ def body_of_reply(api: Api, reply: ChatReply, *, is_streamed: bool) -> tuple[str
     if not body:
         data = api.data_of(reply)
         body = json.dumps(data)
-        if is_streamed and api.events_of:
+        if is_streamed and not api.streams_lines:
             body = "".join(map(_event_text, api.events_of(data)))
             body += "data: [DONE]\n\n"
     if not body.startswith("{"):
         return body, "text/event-stream"
-    if is_streamed and not api.events_of:
+    if is_streamed and api.streams_lines:
         return body, "application/x-ndjson"
     return body, "application/json"
 
@@ -307,143 +283,6 @@ def _joined_texts(content: Any) -> Any:
     return content
 
 
-# Chat completions
-
-
-def _items_of_chat(body: JsonObject) -> list[JsonObject]:
-    """Return the messages of a request for a chat completion."""
-    return list(body["messages"])
-
-
-def _with_chat_items(body: JsonObject, items: list[JsonObject]) -> JsonObject:
-    """Return a request for a chat completion with other messages."""
-    return {**body, "messages": items}
-
-
-def _options_of_chat(body: JsonObject) -> JsonObject:
-    """Return what a request for a chat completion has besides its messages."""
-    return {name: value for name, value in body.items() if name != "messages"}
-
-
-def _completion_of_chunks(chunks: list[JsonObject]) -> JsonObject:
-    """Return the completion that the chunks of a stream make."""
-    from openai.lib.streaming.chat import ChatCompletionStreamState
-    from openai.types.chat import ChatCompletionChunk
-
-    state: Any = ChatCompletionStreamState()
-    for chunk in chunks:
-        state.handle_chunk(ChatCompletionChunk.construct(**chunk))
-    completion: JsonObject = state.current_completion_snapshot.model_dump(
-        mode="json", exclude_none=True, warnings=False
-    )
-    return completion
-
-
-def _reply_of_completion(data: JsonObject) -> ChatReply:
-    """Return what is recorded of a completion besides its body.
-
-    The text is what its message says. If there are several choices, it is the JSON of all of them.
-    Servers write null for what a choice does not have.
-    """
-    choices = []
-    for choice in data["choices"]:
-        choices.append({name: value for name, value in choice.items() if value is not None})
-    text = text_of_fields({"choices": choices})
-    if len(choices) == 1:
-        text = said_in(choices[0]["message"])
-    reason = choices[0].get("finish_reason", "stop") if choices else "stop"
-    return _make_reply(text, data, reason, "prompt_tokens", "completion_tokens")
-
-
-def _completion_of_reply(reply: ChatReply) -> JsonObject:
-    """Return the completion of a reply; without recorded choices, it has the recorded message."""
-    fields = fields_of_text(reply.text)
-    message = {"role": "assistant", "content": None, **fields}
-    choice = {"index": 0, "message": message, "finish_reason": reply.finish_reason}
-    return {
-        "id": "recorded",
-        "object": "chat.completion",
-        "created": 0,
-        "model": reply.model,
-        "choices": fields.get("choices", [choice]),
-        "usage": {
-            "prompt_tokens": reply.prompt_tokens,
-            "completion_tokens": reply.completion_tokens,
-            "total_tokens": reply.prompt_tokens + reply.completion_tokens,
-        },
-    }
-
-
-def _chunks_of_completion(data: JsonObject) -> Iterator[JsonObject]:
-    """Yield a completion as one chunk of a stream."""
-    choices = []
-    for choice in data["choices"]:
-        delta = dict(choice["message"])
-        calls = delta.get("tool_calls") or ()
-        delta["tool_calls"] = [{"index": place, **call} for place, call in enumerate(calls)]
-        choices.append({**choice, "delta": delta})
-    yield {**data, "object": "chat.completion.chunk", "choices": choices}
-
-
-# Responses
-
-
-def _items_of_response(body: JsonObject) -> list[JsonObject]:
-    """Return the messages of a request for a response: its instructions, of the system, and its input.
-
-    A message has its role and content only if it is a text, as in earlier output that is sent on.
-    """
-    items = []
-    if isinstance(body.get("instructions"), str):
-        items.append({"role": "system", "content": body["instructions"]})
-    given = body.get("input", ())
-    if isinstance(given, str):
-        given = [{"role": "user", "content": given}]
-    for item in given:
-        fields = {
-            name: value for name, value in item.items() if (name, value) != ("type", "message")
-        }
-        text = _text_of_output([item])
-        if text is not None:
-            fields = {"role": "assistant", "content": text}
-        items.append(fields)
-    return items
-
-
-def _with_response_items(body: JsonObject, items: list[JsonObject]) -> JsonObject:
-    """Return a request for a response with other messages.
-
-    A first message of the system becomes the instructions if there were instructions. The only
-    message of a user is sent as a text if the input was a text.
-    """
-    sent = {name: value for name, value in body.items() if name not in ("instructions", "input")}
-    rest = list(items)
-    if isinstance(body.get("instructions"), str) and rest and rest[0].get("role") == "system":
-        sent["instructions"] = rest.pop(0)["content"]
-    sent["input"] = rest
-    if isinstance(body.get("input"), str) and [item.get("role") for item in rest] == ["user"]:
-        sent["input"] = rest[0]["content"]
-    return sent
-
-
-def _options_of_response(body: JsonObject) -> JsonObject:
-    """Return what a request for a response has besides its messages, and what tells it from others.
-
-    Otherwise a request of another API, or with a message of the system for its instructions, would
-    be equal to it.
-    """
-    options = {name: value for name, value in body.items() if name != "input"}
-    if isinstance(body.get("instructions"), str):
-        options["instructions"] = INSTRUCTIONS_MARK
-    return {**options, "api": "responses"}
-
-
-def _response_of_events(events: list[JsonObject]) -> JsonObject:
-    """Return the response that the last event of a stream has."""
-    response: JsonObject = events[-1]["response"]
-    return response
-
-
 def _text_of_output(output: list[JsonObject]) -> str | None:
     """Return the text of an output if one text is all of it; else None."""
     contents: list[JsonObject] = []
@@ -455,257 +294,357 @@ def _text_of_output(output: list[JsonObject]) -> str | None:
     return str(contents[0]["text"])
 
 
-def _reply_of_response(data: JsonObject) -> ChatReply:
-    """Return what is recorded of a response besides its body.
-
-    The text is that of the output if one text is all of it, else the JSON of the output and of its
-    error. The finish reason is in the words of chat completions where they have one.
-    """
-    output = data["output"]
-    fields: JsonObject = {"output": output}
-    text = _text_of_output(output)
-    if text is not None:
-        fields = {"content": text}
-    if data.get("error"):
-        fields = {"output": output, "error": data["error"]}
-    details = data.get("incomplete_details") or {}
-    reason = details.get("reason") or data.get("status", "completed")
-    reason = FINISH_REASONS.get(reason, reason)
-    return _make_reply(text_of_fields(fields), data, reason, "input_tokens", "output_tokens")
+# The protocols
 
 
-def _response_of_reply(reply: ChatReply) -> JsonObject:
-    """Return the response of a reply; without a recorded output, it has the recorded text."""
-    fields = fields_of_text(reply.text)
-    part: JsonObject = {"type": "output_text", "text": fields.get("content"), "annotations": []}
-    message = {"id": "recorded", "type": "message", "role": "assistant", "status": "completed"}
-    return {
-        "id": "recorded",
-        "object": "response",
-        "created_at": 0,
-        "status": "completed",
-        "model": reply.model,
-        "output": fields.get("output", [{**message, "content": [part]}]),
-        "error": fields.get("error"),
-        "usage": {
-            "input_tokens": reply.prompt_tokens,
-            "output_tokens": reply.completion_tokens,
-            "total_tokens": reply.prompt_tokens + reply.completion_tokens,
-        },
-    }
+class Api:
+    """How the bodies of one protocol of model servers are read and written: here of chat completions."""
+
+    provider = "openai"
+    """The beginning of the names of its models."""
+    path = "/chat/completions"
+    """The end of the path of its requests."""
+    url = "https://api.openai.com/v1"
+    """The address of its usual server, which is left out of the names of its models."""
+    streams_lines = False
+    """Whether a stream is lines of JSON, and not events."""
+
+    def items_of(self, body: JsonObject) -> list[JsonObject]:
+        """Return the messages of a request for a chat completion."""
+        return list(body["messages"])
+
+    def with_items(self, body: JsonObject, items: list[JsonObject]) -> JsonObject:
+        """Return a request for a chat completion with other messages."""
+        return {**body, "messages": items}
+
+    def options_of(self, body: JsonObject) -> JsonObject:
+        """Return what a request for a chat completion has besides its messages."""
+        return {name: value for name, value in body.items() if name != "messages"}
+
+    def whole_of(self, events: list[JsonObject]) -> JsonObject:
+        """Return the completion that the events of a stream make."""
+        from openai.lib.streaming.chat import ChatCompletionStreamState
+        from openai.types.chat import ChatCompletionChunk
+
+        state: Any = ChatCompletionStreamState()
+        for chunk in events:
+            state.handle_chunk(ChatCompletionChunk.construct(**chunk))
+        completion: JsonObject = state.current_completion_snapshot.model_dump(
+            mode="json", exclude_none=True, warnings=False
+        )
+        return completion
+
+    def reply_of(self, data: JsonObject) -> ChatReply:
+        """Return what is recorded of a completion besides its body.
+
+        The text is what its message says. If there are several choices, it is the JSON of all of them.
+        Servers write null for what a choice does not have.
+        """
+        choices = []
+        for choice in data["choices"]:
+            choices.append({name: value for name, value in choice.items() if value is not None})
+        text = text_of_fields({"choices": choices})
+        if len(choices) == 1:
+            text = said_in(choices[0]["message"])
+        reason = choices[0].get("finish_reason", "stop") if choices else "stop"
+        return _make_reply(text, data, reason, "prompt_tokens", "completion_tokens")
+
+    def data_of(self, reply: ChatReply) -> JsonObject:
+        """Return the completion of a reply; without recorded choices, it has the recorded message."""
+        fields = fields_of_text(reply.text)
+        message = {"role": "assistant", "content": None, **fields}
+        choice = {"index": 0, "message": message, "finish_reason": reply.finish_reason}
+        return {
+            "id": "recorded",
+            "object": "chat.completion",
+            "created": 0,
+            "model": reply.model,
+            "choices": fields.get("choices", [choice]),
+            "usage": {
+                "prompt_tokens": reply.prompt_tokens,
+                "completion_tokens": reply.completion_tokens,
+                "total_tokens": reply.prompt_tokens + reply.completion_tokens,
+            },
+        }
+
+    def events_of(self, data: JsonObject) -> Iterator[JsonObject]:
+        """Yield a completion as one chunk of a stream."""
+        choices = []
+        for choice in data["choices"]:
+            delta = dict(choice["message"])
+            calls = delta.get("tool_calls") or ()
+            delta["tool_calls"] = [{"index": place, **call} for place, call in enumerate(calls)]
+            choices.append({**choice, "delta": delta})
+        yield {**data, "object": "chat.completion.chunk", "choices": choices}
 
 
-def _events_of_response(data: JsonObject) -> Iterator[JsonObject]:
-    """Yield the events of a stream that make a response, each part of its output in one piece."""
-    events: list[JsonObject] = [{"type": "created", "response": {**data, "output": []}}]
-    for index, item in enumerate(data["output"]):
-        place = {"output_index": index, "item_id": item.get("id", "recorded")}
-        begun = {**item, "content": []} if "content" in item else {**item, "arguments": ""}
-        events.append({"type": "output_item.added", **place, "item": begun})
-        for number, part in enumerate(item.get("content", ())):
-            at = {**place, "content_index": number, "part": part}
-            text = part.get("text")
-            empty = {**part, "text": ""}
-            events.append({"type": "content_part.added", **at, "part": empty})
-            events.append({"type": "output_text.delta", **at, "delta": text, "logprobs": []})
-            events.append({"type": "output_text.done", **at, "text": text, "logprobs": []})
-            events.append({"type": "content_part.done", **at})
-        if "arguments" in item:
-            said = {"delta": item["arguments"], "arguments": item["arguments"]}
-            events.append({"type": "function_call_arguments.delta", **place, **said})
-            events.append({"type": "function_call_arguments.done", **place, **said})
-        events.append({"type": "output_item.done", **place, "item": item})
-    events.append({"type": "completed", "response": data})
-    for number, event in enumerate(events):
-        yield {**event, "type": f"response.{event['type']}", "sequence_number": number}
+class Responses(Api):
+    """The protocol of OpenAI's responses."""
+
+    path = "/responses"
+
+    def items_of(self, body: JsonObject) -> list[JsonObject]:
+        """Return the messages of a request for a response: its instructions, of the system, and its input.
+
+        A message has its role and content only if it is a text, as in earlier output that is sent on.
+        """
+        items = []
+        if isinstance(body.get("instructions"), str):
+            items.append({"role": "system", "content": body["instructions"]})
+        given = body.get("input", ())
+        if isinstance(given, str):
+            given = [{"role": "user", "content": given}]
+        for item in given:
+            fields = {
+                name: value for name, value in item.items() if (name, value) != ("type", "message")
+            }
+            text = _text_of_output([item])
+            if text is not None:
+                fields = {"role": "assistant", "content": text}
+            items.append(fields)
+        return items
+
+    def with_items(self, body: JsonObject, items: list[JsonObject]) -> JsonObject:
+        """Return a request for a response with other messages.
+
+        A first message of the system becomes the instructions if there were instructions. The only
+        message of a user is sent as a text if the input was a text.
+        """
+        sent = {
+            name: value for name, value in body.items() if name not in ("instructions", "input")
+        }
+        rest = list(items)
+        if isinstance(body.get("instructions"), str) and rest and rest[0].get("role") == "system":
+            sent["instructions"] = rest.pop(0)["content"]
+        sent["input"] = rest
+        if isinstance(body.get("input"), str) and [item.get("role") for item in rest] == ["user"]:
+            sent["input"] = rest[0]["content"]
+        return sent
+
+    def options_of(self, body: JsonObject) -> JsonObject:
+        """Return what a request for a response has besides its messages, and what tells it from others.
+
+        Otherwise a request of another API, or with a message of the system for its instructions, would
+        be equal to it.
+        """
+        options = {name: value for name, value in body.items() if name != "input"}
+        if isinstance(body.get("instructions"), str):
+            options["instructions"] = INSTRUCTIONS_MARK
+        return {**options, "api": "responses"}
+
+    def whole_of(self, events: list[JsonObject]) -> JsonObject:
+        """Return the response that the last event of a stream has."""
+        response: JsonObject = events[-1]["response"]
+        return response
+
+    def reply_of(self, data: JsonObject) -> ChatReply:
+        """Return what is recorded of a response besides its body.
+
+        The text is that of the output if one text is all of it, else the JSON of the output and of its
+        error. The finish reason is in the words of chat completions where they have one.
+        """
+        output = data["output"]
+        fields: JsonObject = {"output": output}
+        text = _text_of_output(output)
+        if text is not None:
+            fields = {"content": text}
+        if data.get("error"):
+            fields = {"output": output, "error": data["error"]}
+        details = data.get("incomplete_details") or {}
+        reason = details.get("reason") or data.get("status", "completed")
+        reason = FINISH_REASONS.get(reason, reason)
+        return _make_reply(text_of_fields(fields), data, reason, "input_tokens", "output_tokens")
+
+    def data_of(self, reply: ChatReply) -> JsonObject:
+        """Return the response of a reply; without a recorded output, it has the recorded text."""
+        fields = fields_of_text(reply.text)
+        part: JsonObject = {"type": "output_text", "text": fields.get("content"), "annotations": []}
+        message = {"id": "recorded", "type": "message", "role": "assistant", "status": "completed"}
+        return {
+            "id": "recorded",
+            "object": "response",
+            "created_at": 0,
+            "status": "completed",
+            "model": reply.model,
+            "output": fields.get("output", [{**message, "content": [part]}]),
+            "error": fields.get("error"),
+            "usage": {
+                "input_tokens": reply.prompt_tokens,
+                "output_tokens": reply.completion_tokens,
+                "total_tokens": reply.prompt_tokens + reply.completion_tokens,
+            },
+        }
+
+    def events_of(self, data: JsonObject) -> Iterator[JsonObject]:
+        """Yield the events of a stream that make a response, each part of its output in one piece."""
+        events: list[JsonObject] = [{"type": "created", "response": {**data, "output": []}}]
+        for index, item in enumerate(data["output"]):
+            place = {"output_index": index, "item_id": item.get("id", "recorded")}
+            begun = {**item, "content": []} if "content" in item else {**item, "arguments": ""}
+            events.append({"type": "output_item.added", **place, "item": begun})
+            for number, part in enumerate(item.get("content", ())):
+                at = {**place, "content_index": number, "part": part}
+                text = part.get("text")
+                empty = {**part, "text": ""}
+                events.append({"type": "content_part.added", **at, "part": empty})
+                events.append({"type": "output_text.delta", **at, "delta": text, "logprobs": []})
+                events.append({"type": "output_text.done", **at, "text": text, "logprobs": []})
+                events.append({"type": "content_part.done", **at})
+            if "arguments" in item:
+                said = {"delta": item["arguments"], "arguments": item["arguments"]}
+                events.append({"type": "function_call_arguments.delta", **place, **said})
+                events.append({"type": "function_call_arguments.done", **place, **said})
+            events.append({"type": "output_item.done", **place, "item": item})
+        events.append({"type": "completed", "response": data})
+        for number, event in enumerate(events):
+            yield {**event, "type": f"response.{event['type']}", "sequence_number": number}
 
 
-# Ollama
+class Ollama(Api):
+    """The protocol of Ollama, whose requests are those of chat completions."""
+
+    provider = "ollama"
+    path = "/api/chat"
+    url = "http://127.0.0.1:11434"
+    streams_lines = True
+
+    def whole_of(self, events: list[JsonObject]) -> JsonObject:
+        """Return the whole reply that the events of a stream of Ollama make."""
+        message: JsonObject = {"role": "assistant", "content": ""}
+        for line in events:
+            for name, value in line["message"].items():
+                if name != "role" and value:
+                    message[name] = message.get(name, type(value)()) + value
+        return {**events[-1], "message": message}
+
+    def reply_of(self, data: JsonObject) -> ChatReply:
+        """Return what is recorded of a reply of Ollama besides its body."""
+        reason = data.get("done_reason") or "stop"
+        return _make_reply(
+            said_in(data["message"]), data, reason, "prompt_eval_count", "eval_count"
+        )
+
+    def data_of(self, reply: ChatReply) -> JsonObject:
+        """Return the reply of Ollama with this text."""
+        message = {"role": "assistant", "content": "", **fields_of_text(reply.text)}
+        return {
+            "model": reply.model,
+            "created_at": "1970-01-01T00:00:00Z",
+            "message": message,
+            "done": True,
+            "done_reason": reply.finish_reason,
+            "prompt_eval_count": reply.prompt_tokens,
+            "eval_count": reply.completion_tokens,
+        }
 
 
-def _whole_of_lines(lines: list[JsonObject]) -> JsonObject:
-    """Return the whole reply that the lines of a stream of Ollama make."""
-    message: JsonObject = {"role": "assistant", "content": ""}
-    for line in lines:
-        for name, value in line["message"].items():
-            if name != "role" and value:
-                message[name] = message.get(name, type(value)()) + value
-    return {**lines[-1], "message": message}
+class Anthropic(Api):
+    """The protocol of Anthropic's messages."""
+
+    provider = "anthropic"
+    path = "/v1/messages"
+    url = "https://api.anthropic.com"
+
+    def items_of(self, body: JsonObject) -> list[JsonObject]:
+        """Return the messages of a request to Anthropic; its instructions are the first, of the system."""
+        if "max_tokens" not in body:
+            raise ValueError("a request of another protocol")
+        items = list(body["messages"])
+        if body.get("system"):
+            items.insert(0, {"role": "system", "content": body["system"]})
+        return items
+
+    def with_items(self, body: JsonObject, items: list[JsonObject]) -> JsonObject:
+        """Return a request to Anthropic with other messages; those of the system are its instructions."""
+        sent = {name: value for name, value in body.items() if name != "system"}
+        sent["messages"] = [item for item in items if item["role"] != "system"]
+        for item in items:
+            if item["role"] == "system":
+                sent["system"] = item["content"]
+        return sent
+
+    def options_of(self, body: JsonObject) -> JsonObject:
+        """Return what a request to Anthropic has besides its messages."""
+        options = super().options_of(body)
+        if body.get("system"):
+            options["system"] = INSTRUCTIONS_MARK
+        return options
+
+    def whole_of(self, events: list[JsonObject]) -> JsonObject:
+        """Return the message that the events of a stream of Anthropic make."""
+        message: JsonObject = {}
+        blocks: dict[int, JsonObject] = {}
+        inputs: dict[int, str] = {}
+        for event in events:
+            match event["type"]:
+                case "message_start":
+                    message = dict(event["message"])
+                case "content_block_start":
+                    blocks[event["index"]] = dict(event["content_block"])
+                case "content_block_delta":
+                    for name, value in event["delta"].items():
+                        if name == "partial_json":
+                            inputs[event["index"]] = inputs.get(event["index"], "") + value
+                        elif isinstance(value, str) and name != "type":  # not a citation
+                            block = blocks[event["index"]]
+                            block[name] = block.get(name, "") + value
+                case "message_delta":
+                    usage = {**message["usage"], **event["usage"]}
+                    message.update(event["delta"], usage=usage)
+        for index, text in inputs.items():
+            blocks[index]["input"] = json.loads(text or "{}")
+        return {**message, "content": list(blocks.values())}
+
+    def reply_of(self, data: JsonObject) -> ChatReply:
+        """Return what is recorded of a message of Anthropic besides its body.
+
+        The text is that of its blocks if all of them are texts, else the JSON of the blocks, without
+        thoughts.
+        """
+        blocks = [block for block in data["content"] if block["type"] not in THOUGHTS]
+        content: Any = blocks
+        if {block["type"] for block in blocks} <= {"text"}:
+            content = "".join(block["text"] for block in blocks)
+        text = text_of_fields({"content": content})
+        reason = data.get("stop_reason") or "end_turn"
+        reason = FINISH_REASONS.get(reason, reason)
+        return _make_reply(text, data, reason, "input_tokens", "output_tokens")
+
+    def data_of(self, reply: ChatReply) -> JsonObject:
+        """Return the message of Anthropic with this text, or with the blocks that it describes."""
+        content = fields_of_text(reply.text).get("content")
+        if isinstance(content, str):
+            content = [{"type": "text", "text": content}]
+        return {
+            "id": "recorded",
+            "type": "message",
+            "role": "assistant",
+            "model": reply.model,
+            "content": content,
+            "stop_reason": "end_turn",
+            "stop_sequence": None,
+            "usage": {
+                "input_tokens": reply.prompt_tokens,
+                "output_tokens": reply.completion_tokens,
+            },
+        }
+
+    def events_of(self, data: JsonObject) -> Iterator[JsonObject]:
+        """Yield the events of a stream that make a message of Anthropic."""
+        yield {"type": "message_start", "message": {**data, "content": [], "stop_reason": None}}
+        for index, block in enumerate(data["content"]):
+            delta = {"type": "text_delta", "text": block.get("text", "")}
+            begun = {**block, "text": ""}
+            if block["type"] == "tool_use":
+                delta = {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
+                begun = {**block, "input": {}}
+            yield {"type": "content_block_start", "index": index, "content_block": begun}
+            yield {"type": "content_block_delta", "index": index, "delta": delta}
+            yield {"type": "content_block_stop", "index": index}
+        ended = {"stop_reason": data["stop_reason"], "stop_sequence": None}
+        yield {"type": "message_delta", "delta": ended, "usage": data["usage"]}
+        yield {"type": "message_stop"}
 
 
-def _reply_of_ollama(data: JsonObject) -> ChatReply:
-    """Return what is recorded of a reply of Ollama besides its body."""
-    reason = data.get("done_reason") or "stop"
-    return _make_reply(said_in(data["message"]), data, reason, "prompt_eval_count", "eval_count")
-
-
-def _ollama_of_reply(reply: ChatReply) -> JsonObject:
-    """Return the reply of Ollama with this text."""
-    message = {"role": "assistant", "content": "", **fields_of_text(reply.text)}
-    return {
-        "model": reply.model,
-        "created_at": "1970-01-01T00:00:00Z",
-        "message": message,
-        "done": True,
-        "done_reason": reply.finish_reason,
-        "prompt_eval_count": reply.prompt_tokens,
-        "eval_count": reply.completion_tokens,
-    }
-
-
-# Anthropic's messages
-
-
-def _items_of_messages(body: JsonObject) -> list[JsonObject]:
-    """Return the messages of a request to Anthropic; its instructions are the first, of the system."""
-    if "max_tokens" not in body:
-        raise ValueError("a request of another protocol")
-    items = list(body["messages"])
-    if body.get("system"):
-        items.insert(0, {"role": "system", "content": body["system"]})
-    return items
-
-
-def _with_message_items(body: JsonObject, items: list[JsonObject]) -> JsonObject:
-    """Return a request to Anthropic with other messages; those of the system are its instructions."""
-    sent = {name: value for name, value in body.items() if name != "system"}
-    sent["messages"] = [item for item in items if item["role"] != "system"]
-    for item in items:
-        if item["role"] == "system":
-            sent["system"] = item["content"]
-    return sent
-
-
-def _options_of_messages(body: JsonObject) -> JsonObject:
-    """Return what a request to Anthropic has besides its messages."""
-    options = _options_of_chat(body)
-    if body.get("system"):
-        options["system"] = INSTRUCTIONS_MARK
-    return options
-
-
-def _message_of_events(events: list[JsonObject]) -> JsonObject:
-    """Return the message that the events of a stream of Anthropic make."""
-    message: JsonObject = {}
-    blocks: dict[int, JsonObject] = {}
-    inputs: dict[int, str] = {}
-    for event in events:
-        match event["type"]:
-            case "message_start":
-                message = dict(event["message"])
-            case "content_block_start":
-                blocks[event["index"]] = dict(event["content_block"])
-            case "content_block_delta":
-                for name, value in event["delta"].items():
-                    if name == "partial_json":
-                        inputs[event["index"]] = inputs.get(event["index"], "") + value
-                    elif isinstance(value, str) and name != "type":  # not a citation
-                        block = blocks[event["index"]]
-                        block[name] = block.get(name, "") + value
-            case "message_delta":
-                usage = {**message["usage"], **event["usage"]}
-                message.update(event["delta"], usage=usage)
-    for index, text in inputs.items():
-        blocks[index]["input"] = json.loads(text or "{}")
-    return {**message, "content": list(blocks.values())}
-
-
-def _reply_of_message(data: JsonObject) -> ChatReply:
-    """Return what is recorded of a message of Anthropic besides its body.
-
-    The text is that of its blocks if all of them are texts, else the JSON of the blocks, without
-    thoughts.
-    """
-    blocks = [block for block in data["content"] if block["type"] not in THOUGHTS]
-    content: Any = blocks
-    if {block["type"] for block in blocks} <= {"text"}:
-        content = "".join(block["text"] for block in blocks)
-    text = text_of_fields({"content": content})
-    reason = data.get("stop_reason") or "end_turn"
-    reason = FINISH_REASONS.get(reason, reason)
-    return _make_reply(text, data, reason, "input_tokens", "output_tokens")
-
-
-def _message_of_reply(reply: ChatReply) -> JsonObject:
-    """Return the message of Anthropic with this text, or with the blocks that it describes."""
-    content = fields_of_text(reply.text).get("content")
-    if isinstance(content, str):
-        content = [{"type": "text", "text": content}]
-    return {
-        "id": "recorded",
-        "type": "message",
-        "role": "assistant",
-        "model": reply.model,
-        "content": content,
-        "stop_reason": "end_turn",
-        "stop_sequence": None,
-        "usage": {"input_tokens": reply.prompt_tokens, "output_tokens": reply.completion_tokens},
-    }
-
-
-def _events_of_message(data: JsonObject) -> Iterator[JsonObject]:
-    """Yield the events of a stream that make a message of Anthropic."""
-    yield {"type": "message_start", "message": {**data, "content": [], "stop_reason": None}}
-    for index, block in enumerate(data["content"]):
-        delta = {"type": "text_delta", "text": block.get("text", "")}
-        begun = {**block, "text": ""}
-        if block["type"] == "tool_use":
-            delta = {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
-            begun = {**block, "input": {}}
-        yield {"type": "content_block_start", "index": index, "content_block": begun}
-        yield {"type": "content_block_delta", "index": index, "delta": delta}
-        yield {"type": "content_block_stop", "index": index}
-    ended = {"stop_reason": data["stop_reason"], "stop_sequence": None}
-    yield {"type": "message_delta", "delta": ended, "usage": data["usage"]}
-    yield {"type": "message_stop"}
-
-
-CHAT_COMPLETIONS = Api(
-    "openai",
-    "/chat/completions",
-    "https://api.openai.com/v1",
-    _items_of_chat,
-    _with_chat_items,
-    _options_of_chat,
-    _completion_of_chunks,
-    _reply_of_completion,
-    _completion_of_reply,
-    _chunks_of_completion,
-)
-RESPONSES = Api(
-    "openai",
-    "/responses",
-    "https://api.openai.com/v1",
-    _items_of_response,
-    _with_response_items,
-    _options_of_response,
-    _response_of_events,
-    _reply_of_response,
-    _response_of_reply,
-    _events_of_response,
-)
-OLLAMA = Api(
-    "ollama",
-    "/api/chat",
-    "http://127.0.0.1:11434",
-    _items_of_chat,
-    _with_chat_items,
-    _options_of_chat,
-    _whole_of_lines,
-    _reply_of_ollama,
-    _ollama_of_reply,
-    None,
-)
-ANTHROPIC = Api(
-    "anthropic",
-    "/v1/messages",
-    "https://api.anthropic.com",
-    _items_of_messages,
-    _with_message_items,
-    _options_of_messages,
-    _message_of_events,
-    _reply_of_message,
-    _message_of_reply,
-    _events_of_message,
-)
-APIS = (CHAT_COMPLETIONS, RESPONSES, OLLAMA, ANTHROPIC)
+ANTHROPIC = Anthropic()
+APIS = (Api(), Responses(), Ollama(), ANTHROPIC)
