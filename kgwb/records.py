@@ -9,6 +9,7 @@ of its system.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 import types
@@ -23,6 +24,7 @@ from typing import (
     TypeAlias,
     TypeVar,
     Union,
+    dataclass_transform,
     get_args,
     get_origin,
     get_type_hints,
@@ -55,10 +57,17 @@ UNKNOWN = re.compile(r"\?[A-Za-z_]\w*")
 """The name of an unknown in a text, such as "?film"."""
 NO_NAMES: DisplayNames = {}
 
+
+@dataclass_transform(frozen_default=True, field_specifiers=(dataclasses.field,))
+def frozen(class_: type[T]) -> type[T]:
+    """Make a class a dataclass with slots, whose fields cannot be changed."""
+    return dataclass(frozen=True, slots=True)(class_)
+
+
 FieldMarkName = Literal["explanation", "score", "sparql", "hidden"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FieldMark:
     """What a field of a record means to a person, beyond its type."""
 
@@ -89,7 +98,7 @@ ROLE_TEXTS: Mapping[RoleKind, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Role:
     """The role that a term or a triple plays in a run, as the subgraph of the run shows it."""
 

@@ -26,7 +26,7 @@ from kgwb.kg.base import Graph, ResultSet, Vocabulary
 from kgwb.kg.queries import find_support_by_row
 from kgwb.kg.sparql import is_query, validate_query, without_fence
 from kgwb.llm.base import ChatReply, parse_token_count
-from kgwb.records import JsonObject, Record, Sparql, one_line
+from kgwb.records import JsonObject, Record, Sparql, frozen, one_line
 from kgwb.run import Run
 from kgwb.run.answers import Answer, Dialogue, Value, with_display_names
 from kgwb.run.record import DAMAGED_FILE_ERRORS, End, Header, SavedRun
@@ -898,7 +898,7 @@ def _make_end(spans: Sequence[Span]) -> End:
     return End("done", len(spans), {"kind": "list", "text": text}, "", totals)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TracedQuery(Record):
     """A query that a program executed."""
 

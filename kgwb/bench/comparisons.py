@@ -43,6 +43,7 @@ from kgwb.bench.statistics import (
 )
 from kgwb.errors import InputError, KgwbError
 from kgwb.kg.term_text import format_exactly
+from kgwb.records import frozen
 from kgwb.run import Run, Setup, systems
 from kgwb.run.agents import agent_of_key
 from kgwb.run.answers import Dialogue
@@ -87,7 +88,7 @@ MAY_BE_CHANCE = "may be chance"
 MORE_THAN_CHANCE = "more than chance"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class QuestionChange:
     """One question before and after a change."""
 

@@ -57,6 +57,7 @@ from kgwb.disk import __version__
 from kgwb.errors import GraphFileError, InputError
 from kgwb.kg import VOCABULARIES, Vocabulary, find_graph_file
 from kgwb.kg.files import identify_files
+from kgwb.records import frozen
 from kgwb.show.run_state import ERROR, GAVE_UP, RIGHT, UNANSWERED, WRONG
 from kgwb.text import mask_text, pluralize, remove_controls, single_line
 
@@ -150,7 +151,7 @@ class Case(NamedTuple):
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Suite:
     """The questions and the figures of a results folder."""
 

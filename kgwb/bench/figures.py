@@ -51,6 +51,7 @@ from kgwb.bench.statistics import wilson_interval
 from kgwb.errors import InputError
 from kgwb.kg import Graph, open_kg
 from kgwb.llm.base import ChatModel
+from kgwb.records import frozen
 from kgwb.run import systems
 from kgwb.run.models import open_model
 from kgwb.show.run_state import ERROR, GAVE_UP, RIGHT, UNANSWERED, WRONG
@@ -651,7 +652,7 @@ SHOWN_POWERS = (1, 2, 3, 5, 10, 20, 50, 100)
 """The k for which pass^k is shown, as far as each question was asked so often."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PassRate:
     """How many asks of a question came out right: their answers were exactly the gold."""
 

@@ -12,7 +12,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from difflib import unified_diff
 from pathlib import Path
@@ -73,6 +73,7 @@ from kgwb.errors import InputError, KgwbError, SettingError
 from kgwb.kg import Graph, cache_dir
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm.base import ChatModel
+from kgwb.records import frozen
 from kgwb.run import Replay, Run, System, systems
 from kgwb.run.answers import Dialogue
 from kgwb.run.models import open_model
@@ -97,7 +98,7 @@ SELECTOR_WORDS = ("all", "lost", "errors", "failed", WITHOUT_GOLD, *ANSWER_STATE
 """Words that choose several questions. A question whose id is one of them is chosen as "id=lost"."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CostEstimate:
     """The cost of asking questions again, each as (least, most)."""
 
@@ -772,7 +773,7 @@ NOTE_FILE = "note.txt"
 """The file in a retry's folder with what the person wrote about it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PastRetry:
     """A retry that was made."""
 

@@ -42,6 +42,7 @@ from kgwb.bench.statistics import (
     permutation_p_value,
 )
 from kgwb.errors import InputError
+from kgwb.records import frozen
 from kgwb.terms import value_of_text
 from kgwb.text import pluralize
 
@@ -125,7 +126,7 @@ MAX_COMBINED_COLUMNS = 10
 """If a table has more columns, ``lenient`` is the F1 of all of them: their combinations are too many."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Scores:
     """The scores of one answer, or their means, or an array of means. Each is from 0 to 1."""
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain, pairwise
 from typing import Annotated, Any
 from unicodedata import normalize
@@ -20,6 +19,7 @@ from kgwb.bench.metrics import is_iri, normalize_value
 from kgwb.errors import GraphError, InputError
 from kgwb.kg.base import Graph
 from kgwb.kg.sparql import is_valid_iri, n3, validate_query
+from kgwb.records import frozen
 from kgwb.run.answers import Answer, Candidate
 from kgwb.run.gold import GoldQuery, parse_gold_query
 from kgwb.terms import Term
@@ -605,7 +605,7 @@ NAMED_GOLD_HINT = (
 BOOLEANS = ("true", "false")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NamedGold:
     """A gold text that is the name of a thing, or of several, in the graph."""
 

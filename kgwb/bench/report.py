@@ -12,7 +12,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -54,6 +54,7 @@ from kgwb.errors import InputError, KgwbError
 from kgwb.kg import Graph, open_kg
 from kgwb.llm.base import ChatModel
 from kgwb.llm.rules import BASELINE_REMARK
+from kgwb.records import frozen
 from kgwb.run import Run, systems
 from kgwb.run.differences import StepDifference, output_lines
 from kgwb.run.gold import RightAnswer
@@ -96,7 +97,7 @@ RenderLink = Callable[[LoadedResults, QuestionChange], object]
 """Returns the link from a question of a results folder to its run, or its text without a link."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MeasuredRun:
     """The run of a question that was measured, and what is known about its answer."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -50,7 +50,7 @@ from kgwb.bench.questions import (
 from kgwb.errors import GraphError, InputError
 from kgwb.kg.algebra import analyze_query
 from kgwb.kg.base import Graph
-from kgwb.records import describe_validation_error, from_data
+from kgwb.records import describe_validation_error, from_data, frozen
 from kgwb.run import Run
 from kgwb.run.answers import Answer, Dialogue, Reading, Turn
 from kgwb.run.diagnostics import find_cut_result
@@ -213,7 +213,7 @@ class ResultRowSchema(RowSchema):
             raise ValueError("gold without f1")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class QuestionSample:
     """The questions of a retry from which figures for all measured questions can be estimated."""
 

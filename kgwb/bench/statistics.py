@@ -10,11 +10,12 @@ import random
 import statistics
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from math import ceil, sqrt
 from typing import Any, TypeVar
 
 import numpy
+
+from kgwb.records import frozen
 
 Matrix = numpy.ndarray[Any, numpy.dtype[numpy.float64]]
 BOOTSTRAP_SAMPLES = 2000
@@ -86,7 +87,7 @@ def wilson_interval(count: int, total: int) -> tuple[float, float]:
     return max(0.0, low), min(1.0, high)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SampleSize:
     """What a number of questions can show, and how many more would show the observed difference.
 
@@ -109,7 +110,7 @@ class SampleSize:
     """The smallest difference that the measured number shows; None if too few questions differ."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PairedScores:
     """The scores of the same questions before and after a change, a row for each question.
 
@@ -258,7 +259,7 @@ CategoryPair = tuple[str, str]
 """The categories that two raters give to the same thing."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Agreement:
     """Cohen's kappa of two raters, with its interval."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from itertools import chain, count
 from operator import itemgetter
@@ -32,6 +32,7 @@ from kgwb.kg.sparql import (
     validate_query,
     walk_nodes,
 )
+from kgwb.records import frozen
 from kgwb.terms import Term, Triples
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ _SPARQL_NAMES = {
 """The names in SPARQL of nodes of rdflib's algebra, where those differ."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class QueryAnalysis:
     """The parts of a SELECT or ASK."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
@@ -20,7 +20,7 @@ from rdflib.namespace import DCTERMS, FOAF, OWL, RDF, RDFS, SKOS
 from kgwb import disk
 from kgwb.errors import SettingError
 from kgwb.network import MAX_TIMEOUT_S
-from kgwb.records import from_data, to_data
+from kgwb.records import from_data, frozen, to_data
 from kgwb.terms import Iri, Term, Triple, Triples, split_iri
 
 AnswerKind = Literal["list", "count", "boolean"]
@@ -97,7 +97,7 @@ _ValidatedIri = Annotated[Iri, AfterValidator(_validate_iri)]
 _LanguageTag = Annotated[str, Field(pattern=r"^([A-Za-z]+(-[A-Za-z0-9]+)*)?$")]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Vocabulary:
     """Which predicates of a graph mean label, description, type or noise.
 
@@ -260,7 +260,7 @@ def load_vocabulary(name: str) -> Vocabulary:
 # What a graph is asked, and what it answers
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class QueryLimits:
     """What one query may cost and do. Raises SettingError for an impossible value."""
 
@@ -286,7 +286,7 @@ class QueryLimits:
             )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ResultSet:
     """The result of a SELECT query."""
 
@@ -297,7 +297,7 @@ class ResultSet:
     """Whether rows are missing: because of a row limit, or because the endpoint ran out of time."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Hit:
     """A vertex that a label search found."""
 
@@ -308,7 +308,7 @@ class Hit:
     """0 to 1; it is 1 only if label and text differ in letter case at most."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SearchResult:
     """The result of a label search, best hit first."""
 

@@ -18,7 +18,6 @@ import threading
 import zlib
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from operator import itemgetter
 from pathlib import Path
@@ -26,6 +25,7 @@ from typing import Any, TypeVar
 
 from kgwb.background import shielded
 from kgwb.errors import EmbeddingError
+from kgwb.records import frozen
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 LEXICAL_MODEL = "lexical"
@@ -274,7 +274,7 @@ class EmbeddingIndex:
         return tuple(ranked[:k])
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Encoder:
     """A model that is loaded."""
 

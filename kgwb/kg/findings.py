@@ -10,7 +10,6 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from decimal import Decimal
 from itertools import chain
 
@@ -29,6 +28,7 @@ from kgwb.kg.queries import Row, explain_empty_result, parse_count
 from kgwb.kg.sparql import select_also, split_clauses, validate_query
 from kgwb.kg.survey_records import NUMERIC_DATATYPES, PropertySurvey, Survey
 from kgwb.kg.term_text import bracket_iri, format_value, quote_text, short_name
+from kgwb.records import frozen
 from kgwb.terms import Iri, Term, name_from_iri
 from kgwb.text import list_first, pluralize, tell_apart
 
@@ -58,7 +58,7 @@ ENDED_AGGREGATE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class QuantityWithUnit:
     """A number whose unit or currency is another value of the same node."""
 
@@ -75,7 +75,7 @@ class QuantityWithUnit:
         return f"{self.number} beside {self.unit}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SchemaFacts:
     """Facts of a survey that a query is compared with."""
 
@@ -89,7 +89,7 @@ class SchemaFacts:
         return f"{predicates} in one direction, {amounts}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Finding:
     """Something about a query's result that a reader should know."""
 
@@ -737,7 +737,7 @@ _ABOVE_OR_BELOW = r"\bFILTER\s*\(\s*(?:\?(\w+)\s*[<>]=?[^()&|]*\?{0}\b|\?{0}\s*[
 """A condition that a variable is above or below something computed with the variable in place of {0}."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Measure:
     """What decided which rows a query has, with its value in each row."""
 

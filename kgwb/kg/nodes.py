@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
@@ -23,6 +22,7 @@ from kgwb.kg.label_search import language_rank, names_unit
 from kgwb.kg.labels import NAMES_OF_NAME_PREDICATES
 from kgwb.kg.queries import values_table
 from kgwb.kg.sparql import is_serializable, n3, values_clause
+from kgwb.records import frozen
 from kgwb.terms import (
     NAMELESS,
     Term,
@@ -83,7 +83,7 @@ def find_paths_over_containers(
     return {pair: "|".join(alternatives) for pair, alternatives in paths.items()}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Nodes:
     """What the graph says of some blank nodes, and of the lists that begin with them."""
 

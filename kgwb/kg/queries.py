@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain, pairwise
 from operator import itemgetter
 from typing import NamedTuple
@@ -44,7 +43,7 @@ from kgwb.kg.sparql import (
     union_clause,
     values_clause,
 )
-from kgwb.records import Hidden, Record, Score, Sparql
+from kgwb.records import Hidden, Record, Score, Sparql, frozen
 from kgwb.terms import Iri, Term, Triple, Triples, local_part
 
 IRIS_PER_NAME_QUERY = 100
@@ -302,7 +301,7 @@ def find_triples(
     return triples, are_all
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ValueMatch:
     """A value of a predicate that contains the words of a name."""
 
@@ -427,7 +426,7 @@ def find_literal(kg: Graph, text: str) -> Literal | None:
 # Why a query has no rows
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EmptyResultCause:
     """Why a query has no rows."""
 
@@ -505,7 +504,7 @@ Binding = dict[str, Term | None]
 # Support of a query that is known by its triple patterns
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CandidateQuery(Record):
     """A SPARQL query that may answer the question, and its triple patterns."""
 

@@ -14,7 +14,7 @@ import re
 import sys
 from codecs import BOM_UTF8, getincrementaldecoder
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from io import BytesIO, StringIO
 from typing import Any
 from xml.etree.ElementTree import Element, XMLParser, iterparse
@@ -26,6 +26,7 @@ from kgwb.errors import GraphError, GraphTimeoutError
 from kgwb.kg.base import ResultSet
 from kgwb.kg.local import term_from_oxigraph
 from kgwb.kg.sparql import LONE_SURROGATE
+from kgwb.records import frozen
 from kgwb.terms import Term, term_from_data
 from kgwb.text import mask_secrets, truncate_at_word
 
@@ -449,7 +450,7 @@ _END_BYTES = 30_000
 _log = logging.getLogger("kgwb")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EndpointResponse:
     """A reply with status 200 or 206. Its methods raise GraphError if it is not a result."""
 

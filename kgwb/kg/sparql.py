@@ -14,7 +14,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
 from threading import Lock
@@ -24,6 +24,7 @@ import pyoxigraph
 from rdflib import XSD, BNode, URIRef
 
 from kgwb.errors import GraphError, QueryError, QueryRefusedError
+from kgwb.records import frozen
 from kgwb.terms import Term
 
 if TYPE_CHECKING:
@@ -418,7 +419,7 @@ _STRING_ESCAPES = str.maketrans(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ValidatedQuery:
     """A query that passed the gate."""
 
@@ -790,7 +791,7 @@ def _permission_error(what: str) -> QueryRefusedError:
     return QueryRefusedError(f"the query {what}", hint=hint)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class QueryClauses:
     """The outermost parts of a SELECT or ASK, as texts."""
 

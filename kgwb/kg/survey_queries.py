@@ -6,7 +6,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain, permutations
 from typing import Any, TypeVar
 
@@ -24,6 +24,7 @@ from kgwb.kg.survey_records import (
     TextOfLink,
     ValueSurvey,
 )
+from kgwb.records import frozen
 from kgwb.terms import Term, local_part
 
 T = TypeVar("T")
@@ -247,7 +248,7 @@ def _is_usable_iri(term: object) -> bool:
     return isinstance(term, URIRef) and is_valid_iri(term)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class InstancePart:
     """Instances that one query looks at."""
 
@@ -257,7 +258,7 @@ class InstancePart:
     """The classes, if they are a sample of their instances. Empty for all instances of all classes."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Instances:
     """The instances that a survey looks at: all, or a sample of each class."""
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from rdflib import XSD, URIRef
 
 from kgwb.kg.base import SCHEMA_NAMESPACES, Vocabulary
-from kgwb.records import MAX_SUMMARY_PARTS, NO_NAMES, Record
+from kgwb.records import MAX_SUMMARY_PARTS, NO_NAMES, Record, frozen
 from kgwb.terms import DisplayNames, Iri, Term, format_term, name_from_iri
 from kgwb.text import first_items, list_first, single_line
 
@@ -50,7 +50,7 @@ SORTS_WITHOUT_DATATYPE = ("class", "subclass", "IRI", "node")
 """The sorts of values that are not literals. "subclass" stands for several classes in a text."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ValueSurvey(Record):
     """The values of a predicate that are of one sort: a class, a datatype or a language."""
 
@@ -86,7 +86,7 @@ class ValueSurvey(Record):
         return self.sort in ("string", "IRI") or "@" in self.sort
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PropertySurvey(Record):
     """A predicate as the instances of one class use it."""
 
@@ -108,7 +108,7 @@ class PropertySurvey(Record):
         return f"{name_from_iri(self.predicate)} {self.things}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ClassSurvey(Record):
     """A class with the predicates that its instances use."""
 
@@ -155,7 +155,7 @@ def by_frequency(prop: PropertySurvey) -> tuple[int, URIRef]:
     return -prop.things, prop.predicate
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TextOfLink(Record):
     """A predicate whose texts stand for the things that another predicate leads to.
 
@@ -371,7 +371,7 @@ MAX_EXAMPLES = 3
 """Examples of values that are not all known."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ClassGroup:
     """A class, or a superclass with subclasses that are described alike."""
 

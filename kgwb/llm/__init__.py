@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from kgwb.errors import ModelError, UnknownModelError
@@ -26,6 +25,7 @@ from kgwb.llm.base import (
 from kgwb.llm.remote import RemoteModel
 from kgwb.llm.rules import RulesModel
 from kgwb.llm.servers import OllamaModel, OpenAIModel
+from kgwb.records import frozen
 from kgwb.text import mask_url
 
 __all__ = [
@@ -116,7 +116,7 @@ def _wrap_model(given: Any, *, name: str = "") -> ChatModel:
     raise UnknownModelError(f"{given!r} cannot be used as a model", hint=f"give one of {formats}")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ModelStatus:
     """Whether one kind of model can be used here and now. Its texts hold no key."""
 

@@ -29,7 +29,7 @@ from kgwb.disk import cache_dir
 from kgwb.errors import Cancelled, ModelError
 from kgwb.kg.base import Graph
 from kgwb.network import is_loopback_host
-from kgwb.records import Record
+from kgwb.records import Record, frozen
 from kgwb.text import pluralize
 
 DEFAULT_TIMEOUT_S = 60.0
@@ -49,7 +49,7 @@ It takes by name what it needs of the prompt's variables, and ``kg`` (the Graph 
 """
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Message:
     """One chat message."""
 
@@ -57,7 +57,7 @@ class Message:
     content: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChatRequest:
     """A request to a model.
 
@@ -120,7 +120,7 @@ def seed_of_repeat(seed: int, number: int) -> int:
     return seed + number * SEEDS_APART
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChatReply:
     """The reply of a model, and what it cost."""
 
@@ -277,7 +277,7 @@ NOTICES_FOLDER = "notices"
 """The folder in the cache folder that says for which graphs and models the notice was shown, and when."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DataNotice(Record):
     """What leaves the machine with one model and one graph, and where it goes."""
 

@@ -17,7 +17,7 @@ from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache, lru_cache, partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -52,6 +52,7 @@ from kgwb.network import (
     read_body,
     read_retry_after,
 )
+from kgwb.records import frozen
 from kgwb.text import KEY_PATTERN, MASK, is_distinctive_secret, mask_secrets, mask_url
 
 MAX_REPLY_BYTES = 32_000_000
@@ -317,7 +318,7 @@ ASKED_WAIT = re.compile(
 """A wait in the words of a server: "Please try again in 1m2.5s", "Please retry after 7 seconds"."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RequestFailure:
     """Why one request brought no reply.
 
@@ -494,7 +495,7 @@ REPLY_MODES: dict[str, ReplyMode] = {
 """The mode of a reply, by the mode of the RequestFormat."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RequestFormat:
     """The format of requests. Servers differ in the formats that they accept."""
 
@@ -545,7 +546,7 @@ class RequestFormat:
         return replace(self, modes=self.modes[1:])
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReplyPart(ChatReply):
     """A part of a reply, as a server sends it."""
 

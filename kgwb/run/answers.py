@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from typing import Any, ClassVar, TypeVar
@@ -32,6 +32,7 @@ from kgwb.records import (
     Role,
     Score,
     Sparql,
+    frozen,
     one_line,
     summarize_fields,
 )
@@ -83,7 +84,7 @@ def was_graph_asked(reason: str) -> bool:
     return not reason or reason.startswith(NOT_IN_GRAPH)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Turn(Record):
     """One earlier question of a dialogue with its answer (Chatty-KG, Definition 3.1)."""
 
@@ -107,7 +108,7 @@ class Turn(Record):
         return f"{question} {answers}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Dialogue(Record):
     """The earlier turns, oldest first."""
 
@@ -117,7 +118,7 @@ class Dialogue(Record):
         return pluralize(len(self.turns), "earlier turn")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Question(Record):
     """A question, in the words of the person and in the words that the agents work on."""
 
@@ -131,7 +132,7 @@ class Question(Record):
         return self.text
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Context(Record):
     """The dialogue as the rephraser sees it (Chatty-KG, section 4.1, C_q)."""
 
@@ -150,7 +151,7 @@ class Context(Record):
         return f"{turns}, {answers} left out"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CitedText(Record):
     """A text beside the graph that supports a value. It is no triple of the graph."""
 
@@ -165,7 +166,7 @@ class CitedText(Record):
         return f"{self.file}, {self.place}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Value(Record):
     """One value of an answer with the triples that support it."""
 
@@ -201,7 +202,7 @@ class Value(Record):
         return cells or (self.term,)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reading(Record):
     """Another way to read a question, which would give another answer."""
 
@@ -229,7 +230,7 @@ def content_words(text: str) -> set[str]:
     return {word for word in words if len(word) >= MIN_CONTENT_WORD_CHARS}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Candidate(Record):
     """A vertex that a mention may refer to."""
 
@@ -275,7 +276,7 @@ class Candidate(Record):
         return content_words(" ".join(texts))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NameReading(Record):
     """A name of a question, and the thing or text of another name, or of the same, that it was read as."""
 
@@ -300,7 +301,7 @@ class NameReading(Record):
         return f"“{self.name}” was read as “{self.read_as}”, which differs in {self.difference}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Answer(Record):
     """What a system answers. An answer without values has a reason instead."""
 
@@ -550,7 +551,7 @@ MAX_NEAREST_CANDIDATES = 5
 """How many candidates are named if a mention has no vertex."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RetrievedCandidates(Record):
     """The candidates that the label search found for a mention, best first."""
 
@@ -581,7 +582,7 @@ class RetrievedCandidates(Record):
         return candidates
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Link(Record):
     """The vertex chosen for a mention, or the vertices that are meant together."""
 

@@ -30,7 +30,7 @@ from kgwb.kg.base import Graph, ResultSet
 from kgwb.kg.queries import Row, find_support_by_row
 from kgwb.kg.sparql import LONE_SURROGATE, validate_query
 from kgwb.llm.base import ChatRequest, Message
-from kgwb.records import JsonObject, describe_validation_error
+from kgwb.records import JsonObject, describe_validation_error, frozen
 from kgwb.run import Run
 from kgwb.run.agents import AgentKind, AgentSpec
 from kgwb.run.answers import Value
@@ -206,7 +206,7 @@ def _validate(data: Any, reply_class: type[R]) -> tuple[R | None, str]:
     return reply, ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FoundJson:
     """The JSON in a text."""
 
@@ -336,7 +336,7 @@ _MAX_ALMOST_CHARS = 30_000
 _MAX_ALMOST_DEPTH = 50
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _AlmostJson:
     """A text that is almost JSON."""
 
@@ -652,7 +652,7 @@ def tool_from_function(function: Callable[..., Any], *, kind: AgentKind = "code"
     return decorate(tool_class)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToolUse:
     """One turn: why a tool was chosen, the tool with its arguments, and the result."""
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any, Literal, TypeAlias
 
-from kgwb.records import NO_NAMES, JsonObject, comparable, decision_of, one_line
+from kgwb.records import NO_NAMES, JsonObject, comparable, decision_of, frozen, one_line
 from kgwb.run.steps import Step
 from kgwb.text import common_prefix_length, pluralize, shorten, single_line
 
@@ -16,7 +15,7 @@ StepsByKey: TypeAlias = Mapping[str, Step]
 DifferenceStatus = Literal["same", "changed", "only in first", "only in second"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StepDifference:
     """One step of two runs, or of one of them."""
 

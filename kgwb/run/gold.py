@@ -15,11 +15,12 @@ from rdflib import URIRef
 from kgwb.errors import GraphError
 from kgwb.kg.algebra import TriplePattern, analyze_query
 from kgwb.kg.base import AnswerKind, Direction, Vocabulary
+from kgwb.records import frozen
 from kgwb.run.answers import Answer
 from kgwb.text import list_first, tell_apart
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GoldQuery:
     """A gold query, taken apart."""
 
@@ -49,7 +50,7 @@ class GoldQuery:
         return frozenset(predicate[1:-1] for _, predicate, _ in self.patterns)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RightAnswer:
     """What is known to be the right answer to the question of a run."""
 
@@ -210,7 +211,7 @@ class Fact(Protocol):
 F = TypeVar("F", bound=Fact)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Alignment(Generic[F]):
     """A way in which facts are the patterns of a gold query."""
 

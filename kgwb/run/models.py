@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from kgwb import llm
 from kgwb.errors import NotRecordedError, SettingError
 from kgwb.kg.base import Graph
 from kgwb.llm.base import ChatModel, ChatReply, ChatRequest, Message, seed_of_repeat
-from kgwb.records import JsonObject, Record
+from kgwb.records import JsonObject, Record, frozen
 from kgwb.run.differences import describe_difference
 from kgwb.run.http_protocols import (
     as_chat_messages,
@@ -184,7 +183,7 @@ ROLES = {"system": "system", "developer": "system", "assistant": "assistant", "a
 """The role under which a message is sent, by its role in the record; all others are the user's."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NewReply(Record):
     """A reply to a call that was asked again."""
 
@@ -199,7 +198,7 @@ class NewReply(Record):
         return self.text
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NewReplies(Record):
     """The replies to a call that was asked again."""
 

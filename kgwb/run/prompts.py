@@ -19,7 +19,7 @@ import os
 import re
 import shutil
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from typing import Any
 from kgwb import disk
 from kgwb.errors import PromptError
 from kgwb.llm.base import Message
-from kgwb.records import JsonObject
+from kgwb.records import JsonObject, frozen
 
 VARIABLE = re.compile(r"\{\{\s*([A-Za-z_]\w*)\s*\}\}")
 HEADS = ("system", "user", "assistant", "example")
@@ -40,7 +40,7 @@ PROMPT_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)*")
 HEADER_NAMES = ("purpose", "strategy", "variables", "reply", "source")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Prompt:
     """A prompt file, parsed."""
 
@@ -274,7 +274,7 @@ def _names_in_folder(folder: Path) -> set[str]:
     return names
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Prompts:
     """Where prompts are read from: texts first, then a folder, then the system's, then kgwb's own."""
 

@@ -33,6 +33,7 @@ from kgwb.records import (
     encode_compact,
     encode_data,
     from_data,
+    frozen,
     to_data,
 )
 from kgwb.run.answers import Dialogue, Turn
@@ -666,7 +667,7 @@ class KeptConversation(NamedTuple):
         return f"{self.id}  {self.saved_at[:16]}  {self.title} ({self.length}, {self.system})"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ConversationLine:
     """A line of a file: one turn, and the conversation that it belongs to."""
 

@@ -11,7 +11,7 @@ from typing import Any
 from kgwb.errors import InvalidReplyError
 from kgwb.kg.base import Graph
 from kgwb.llm.base import ChatModel, ChatReply, ChatRequest, seed_of_repeat
-from kgwb.records import decision_of
+from kgwb.records import decision_of, frozen
 from kgwb.run.differences import output_lines
 from kgwb.run.models import check_times
 from kgwb.run.prompts import Prompts
@@ -75,7 +75,7 @@ class _Varied:
         return reply
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StepSample:
     """What came of a step that was asked many times."""
 

@@ -37,6 +37,7 @@ from kgwb.records import (
     Record,
     encode_data,
     from_data,
+    frozen,
     one_line,
     summarize,
     to_data,
@@ -423,7 +424,7 @@ TERMINAL_STYLES = {"key": "1", "aside": "2", "failure": "31", "note": "33"}
 """ANSI codes: bold, dim, red and yellow."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CheckResult:
     """The result of one named check of one reply."""
 
@@ -432,7 +433,7 @@ class CheckResult:
     """Empty if the check passed."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Attempt:
     """One reply of a model, and the checks that were made of it.
 
@@ -599,7 +600,7 @@ SAVED_FIELDS = [field.name for field in fields(Step) if field.name not in UNSAVE
 """The fields of a step that a run file has."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Totals:
     """What one execution of a run used, from the record or live."""
 
@@ -754,7 +755,7 @@ def format_tree(
     return "\n".join(lines)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Tree:
     """Steps that are formatted as a tree."""
 
@@ -906,7 +907,7 @@ def the_frame() -> Frame:
     return frame
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StopCondition:
     """Where an execution stops. By default it does not stop before its end."""
 
