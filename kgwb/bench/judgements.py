@@ -323,18 +323,17 @@ def add_label(
     *,
     right: bool,
     note: str = "",
-    who: str | None = None,
 ) -> Label:
     """Append a label to the file beside a question set: that the answers of a row are right, or wrong.
 
-    It holds whatever the gold says. ``who`` is by default the user's name. Returns the label.
-    Raises InputError if the file cannot be written.
+    It holds whatever the gold says, and has the user's name. Returns the label. Raises InputError
+    if the file cannot be written.
     """
     label = Label(
         question=row["question"],
         answers=row["answers"],
         right=right,
-        who=user_name() if who is None else who,
+        who=user_name(),
         when=time_now(),
         note=note,
     )

@@ -44,8 +44,8 @@ MAX_FURTHER_FACTOR = 100
 """A difference that takes so many times the questions is too close to 0 to plan for."""
 
 
-def bootstrap_means(scores: Matrix, resamples: int = BOOTSTRAP_SAMPLES) -> Matrix:
-    """Return the mean scores of ``resamples`` bootstrap samples, a row for each sample.
+def bootstrap_means(scores: Matrix) -> Matrix:
+    """Return the mean scores of BOOTSTRAP_SAMPLES samples, a row for each sample.
 
     ``scores`` has a row for each question and a column for each measure. A sample has as many
     questions as there are, drawn with replacement (Efron and Tibshirani 1993, chapter 6). How often
@@ -55,7 +55,7 @@ def bootstrap_means(scores: Matrix, resamples: int = BOOTSTRAP_SAMPLES) -> Matri
     generator = numpy.random.default_rng(0)
     count = len(scores)
     equal_chances = numpy.full(count, 1 / count)
-    times_drawn = generator.multinomial(count, equal_chances, size=resamples)
+    times_drawn = generator.multinomial(count, equal_chances, size=BOOTSTRAP_SAMPLES)
     means: Matrix = times_drawn @ scores / count
     return means
 

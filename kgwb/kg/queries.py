@@ -722,7 +722,7 @@ def _solutions_query(
     binds = _binds_of_aliases(clauses.aliases)
     where = f"{{ {values} {body}{binds} }}"
     query = f"{clauses.prologue}SELECT * {clauses.dataset}WHERE {where} LIMIT {limit}"
-    values_start = _find_keyword(clauses.modifiers, "VALUES")
+    values_start = _find_values(clauses.modifiers)
     if values_start is not None:
         # The character before it is kept if it is a blank: recorded runs know the query as it is.
         blank = clauses.modifiers[:values_start][-1:]
@@ -733,13 +733,13 @@ def _solutions_query(
     return query
 
 
-def _find_keyword(text: str, keyword: str) -> int | None:
-    """Return the position at which a keyword of SPARQL first stands in a part of a query, or None.
+def _find_values(text: str) -> int | None:
+    """Return the position at which VALUES first stands in a part of a query, or None.
 
-    ``keyword`` is in upper case. A word inside of a string, an IRI or a name does not count.
+    A word inside of a string, an IRI or a name does not count.
     """
     for token in tokenize(text).tokens:
-        if token.lastgroup == "word" and token[0].upper() == keyword:
+        if token.lastgroup == "word" and token[0].upper() == "VALUES":
             return token.start()
     return None
 

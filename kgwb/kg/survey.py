@@ -502,7 +502,7 @@ class SurveyBuilder:
             """Return the query for the instances of some classes."""
             return f"SELECT ?v ?c WHERE {{ {' UNION '.join(some)} }}"
 
-        rows = list(self.queries.select_batches(parts, MAX_CLASSES_PER_QUERY, write, 2))
+        rows = list(self.queries.select_batches(parts, MAX_CLASSES_PER_QUERY, write))
         if UNTYPED_CLASS in classes:
             without_type = f"{untyped_pattern(self.queries.types)} BIND({n3(UNTYPED_CLASS)} AS ?c)"
             query = f"SELECT DISTINCT ?v ?c WHERE {{ {without_type} }} LIMIT {limit}"

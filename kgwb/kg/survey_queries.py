@@ -193,14 +193,14 @@ class SurveyQueries:
         return dict(largest_first(counts))
 
     def select_batches(
-        self, items: Sequence[T], size: int, write: Callable[[Sequence[T]], str], keys: int
+        self, items: Sequence[T], size: int, write: Callable[[Sequence[T]], str]
     ) -> Iterator[Row]:
-        """Yield the rows of a SELECT for each ``size`` of some items, as ``select`` returns them.
+        """Yield the rows with two keys of a SELECT for each ``size`` of some items (see ``select``).
 
         ``write`` returns the query for some of the items.
         """
         for start in range(0, len(items), size):
-            yield from self.select(write(items[start : start + size]), keys)
+            yield from self.select(write(items[start : start + size]), 2)
 
     def find_vocabulary(self) -> None:
         """Find out which predicates of the vocabulary the graph has; one query is sent.
@@ -566,7 +566,7 @@ class PropertyCollector:
             instances = self.instances.parts[0].pattern
             return f"SELECT DISTINCT ?c ?p ?o WHERE {{ {listed} {instances} ?v ?p ?o }}"
 
-        rows = self.queries.select_batches(pairs, MAX_PAIRS_PER_QUERY, write, 2)
+        rows = self.queries.select_batches(pairs, MAX_PAIRS_PER_QUERY, write)
         for class_iri, predicate, value in rows:
             value_sets[class_iri, predicate].append(value)
         return value_sets

@@ -188,13 +188,11 @@ class Execution:
         the function raises.
         """
         with self._executed_step(spec, inputs) as step:
-            if self._take_override(spec, step):
-                output = copy_containers(step.output)
-            else:
-                output = function()
-                self._set_output(spec, step, output)
-        self._count_step(step)
-        return output
+            if step.origin == "by hand":
+                return copy_containers(step.output)
+            output = function()
+            self._set_output(spec, step, output)
+            return output
 
     async def execute_async(
         self, spec: AgentSpec, inputs: Inputs, function: Callable[[], Awaitable[Any]]
@@ -204,21 +202,19 @@ class Execution:
         It does and raises what ``execute`` does.
         """
         with self._executed_step(spec, inputs) as step:
-            if self._take_override(spec, step):
-                output = copy_containers(step.output)
-            else:
-                output = await function()
-                self._set_output(spec, step, output)
-        self._count_step(step)
-        return output
+            if step.origin == "by hand":
+                return copy_containers(step.output)
+            output = await function()
+            self._set_output(spec, step, output)
+            return output
 
     @contextmanager
     def _executed_step(self, spec: AgentSpec, inputs: Inputs) -> Iterator[Step]:
         """Begin a step, let the code inside set its output, and end it.
 
-        Listeners are notified of start and end. At the end the step is done, or has the error that
-        the code raised, and how long it took. Raises Stopped, Cancelled and SettingError as
-        ``execute`` does.
+        The step has its output already if a person put one in: its origin is "by hand". Listeners
+        are notified of start and end. At the end the step is done, or has the error that the code
+        raised, and how long it took. Raises what ``execute`` raises.
         """
         self.stop_if_cancelled()
         self._check_is_listed(spec)
@@ -233,6 +229,7 @@ class Execution:
         token = current_frame.set(Frame(step, parent.steps, parent.run))
         started = time.perf_counter()
         try:
+            self._take_override(spec, step)
             yield step
             step.done = True
         except Exception as exc:
@@ -247,6 +244,7 @@ class Execution:
                 self._keep_time(step, parent.steps[position:])
             self._note_past_calls(step)
             self._notify_listeners("end", step)
+        self._count_step(step)
 
     def _check_is_listed(self, spec: AgentSpec) -> None:
         """Raise SettingError if the system does not list an agent of this name.
@@ -316,19 +314,17 @@ class Execution:
             )
         step.output = copy_containers(output)
 
-    def _take_override(self, spec: AgentSpec, step: Step) -> bool:
+    def _take_override(self, spec: AgentSpec, step: Step) -> None:
         """Set the output of a step to the value that a person put in, if there is one.
 
-        Returns whether there is one; then the origin of the step is "by hand". Raises OverrideError
-        for a value that fails the agent's check.
+        Then the origin of the step is "by hand". Raises OverrideError for a value that fails the
+        agent's check.
         """
         override_key = self._override_key(step)
-        if not override_key:
-            return False
-        step.output = copy_containers(self.record.overrides[override_key])
-        step.origin = "by hand"
-        check_override(spec, step.key, step.output, step.inputs)
-        return True
+        if override_key:
+            step.output = copy_containers(self.record.overrides[override_key])
+            step.origin = "by hand"
+            check_override(spec, step.key, step.output, step.inputs)
 
     def _override_key(self, step: Step) -> str:
         """Return the key in ``overrides`` of the value put in for a step; "" if there is none.

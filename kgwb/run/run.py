@@ -691,18 +691,18 @@ class Run(EditableRun):
                 self.resume(path)
                 self.record.file.write(self._to_saved(with_steps=False).entries())
 
-    def resume(self, path: str | Path, *, include_finished: bool = False) -> None:
+    def resume(self, path: str | Path) -> None:
         """Add the calls and notices of a run file to the record of this run, if it has the same question.
 
-        A file whose run was finished is used only with ``include_finished``. Nothing is raised: a
-        file that is missing or cannot be read is ignored, and so is what comes after a damaged
-        entry; those calls are made again.
+        A file whose run was finished is not used. Nothing is raised: a file that is missing or
+        cannot be read is ignored, and so is what comes after a damaged entry; those calls are made
+        again.
         """
         with suppress(RunFileError, *DAMAGED_FILE_ERRORS):
             header, *entries = RunFile(Path(path)).entries()
             ends = [entry["end"] for entry in entries if "end" in entry]
             is_finished = bool(ends) and ends[-1]["status"] == "done"
-            if header["question"] != self.question or (is_finished and not include_finished):
+            if header["question"] != self.question or is_finished:
                 return
             for entry in entries:  # those before a damaged one are kept
                 if "call" in entry:
