@@ -7,9 +7,10 @@ import errno
 import json
 import os
 import stat
+import tomllib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
+from functools import cache, partial
 from io import BytesIO
 from math import inf
 from pathlib import Path
@@ -49,6 +50,12 @@ def shipped_folder(name: str) -> Path:
     if is_checkout and folder.is_dir():
         return folder
     return PACKAGE_FOLDER / "_data" / name
+
+
+@cache
+def read_table(place: str) -> dict[str, Any]:
+    """Return the data of a TOML file of the package, by its path in the package. It is read once."""
+    return tomllib.loads((PACKAGE_FOLDER / place).read_text(encoding="utf-8"))
 
 
 def cache_dir() -> Path:

@@ -145,7 +145,7 @@ def _read_span(data: Mapping[str, Any]) -> Span:
     return span
 
 
-def _event_attributes(event: Mapping[str, Any]) -> dict[str, Any]:
+def _event_attributes(event: Mapping[str, Any]) -> JsonObject:
     """Return the attributes of an event that tells about a model call; none for other events."""
     if str(event.get("name", "")).startswith("gen_ai."):
         return _read_attributes(event.get("attributes", ()))
@@ -169,9 +169,9 @@ def _read_error(data: Mapping[str, Any]) -> str:
     return "failed"
 
 
-def _read_attributes(pairs: Any) -> dict[str, Any]:
+def _read_attributes(pairs: Any) -> JsonObject:
     """Return the attributes of a span by name, as JSON data without secrets."""
-    masked: dict[str, Any] = mask_data(_read_pairs(pairs))
+    masked: JsonObject = mask_data(_read_pairs(pairs))
     return masked
 
 
@@ -189,7 +189,7 @@ def _read_value(value: Mapping[str, Any]) -> Any:
     return None
 
 
-def _read_pairs(pairs: Any) -> dict[str, Any]:
+def _read_pairs(pairs: Any) -> JsonObject:
     """Return a list of {"key", "value"} of OTLP as a dict of JSON data."""
     data = {}
     for pair in pairs:
@@ -449,7 +449,7 @@ def _message_of(item: Any, usual_role: str) -> list[str]:
     return [str(fields.get("role", usual_role)), text]
 
 
-def _langchain_message(item: Mapping[str, Any]) -> dict[str, Any] | None:
+def _langchain_message(item: Mapping[str, Any]) -> JsonObject | None:
     """Return the fields of a message of LangChain, with its role; None for another form.
 
     Where the fields are "kwargs", its type is the name of its class, the last part of "id".
@@ -481,12 +481,12 @@ def _part_text(part: Any) -> str:
     return _to_text(part)
 
 
-def _items_below(attributes: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+def _items_below(attributes: Mapping[str, Any], name: str) -> list[JsonObject]:
     """Return the items of a list that is flattened into attributes NAME.0.FIELD, NAME.1.FIELD, ...
 
     They are in the order of their numbers, each as a dict of its fields.
     """
-    items: dict[int, dict[str, Any]] = {}
+    items: dict[int, JsonObject] = {}
     prefix = f"{name}."
     for key, value in attributes.items():
         if not key.startswith(prefix):
@@ -498,7 +498,7 @@ def _items_below(attributes: Mapping[str, Any], name: str) -> list[dict[str, Any
     return [items[number] for number in sorted(items)]
 
 
-def _without_prefix(prefix: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+def _without_prefix(prefix: str, fields: Mapping[str, Any]) -> JsonObject:
     """Return fields by their names without a prefix."""
     return {name.removeprefix(prefix): value for name, value in fields.items()}
 
@@ -536,7 +536,7 @@ def _as_list(value: Any) -> list[Any]:
     return [data]
 
 
-def _objects_in(value: Any) -> list[dict[str, Any]]:
+def _objects_in(value: Any) -> list[JsonObject]:
     """Return the objects in a list, or in the JSON text of one; other items are left out."""
     return [item for item in _as_list(value) if isinstance(item, dict)]
 

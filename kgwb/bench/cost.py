@@ -17,7 +17,7 @@ from pydantic import BaseModel, Field, ValidationError
 from kgwb import disk
 from kgwb.errors import InputError
 from kgwb.llm.base import is_local
-from kgwb.records import describe_validation_error
+from kgwb.records import JsonObject, describe_validation_error
 from kgwb.run.agents import OTHER_STAGE, System
 from kgwb.run.steps import Call, Step, Totals
 from kgwb.text import pluralize
@@ -196,7 +196,7 @@ def _wait_for_models(step: Step) -> float:
     return sum(waits[first_live:])
 
 
-def sum_usage(calls: Sequence[Call]) -> dict[str, Any]:
+def sum_usage(calls: Sequence[Call]) -> JsonObject:
     """Return the cost of calls as fields of a row of a results file.
 
     They are "seconds" and "model_seconds", rounded to microseconds, the counts of COUNT_FIELDS, and
@@ -216,7 +216,7 @@ def sum_usage(calls: Sequence[Call]) -> dict[str, Any]:
             if not call.result.is_counted(name):
                 counts["uncounted_calls"] += 1
     totals = Totals.of(calls, 0, seconds)
-    usage: dict[str, Any] = {
+    usage: JsonObject = {
         "seconds": round(totals.seconds, 6),
         "model_seconds": round(totals.model_seconds, 6),
     }
@@ -264,13 +264,13 @@ def merge_versions(
     return merged
 
 
-def add_usage(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
+def add_usage(first: Mapping[str, Any], second: Mapping[str, Any]) -> JsonObject:
     """Return the sum of two results of ``sum_usage``, field by field and model by model.
 
     A field that one of them lacks counts as 0.
     """
     models: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    total: dict[str, Any] = {}
+    total: JsonObject = {}
     for usage in (first, second):
         for name, amount in usage.items():
             if name == "models":

@@ -57,7 +57,7 @@ from kgwb.disk import __version__
 from kgwb.errors import GraphFileError, InputError
 from kgwb.kg import VOCABULARIES, Vocabulary, find_graph_file
 from kgwb.kg.files import identify_files
-from kgwb.records import frozen
+from kgwb.records import JsonObject, frozen
 from kgwb.show.run_state import ERROR, GAVE_UP, RIGHT, UNANSWERED, WRONG
 from kgwb.text import mask_text, pluralize, remove_controls, single_line
 
@@ -360,7 +360,7 @@ def write_json(path: Path, suites: Sequence[Suite], conditions: Sequence[Conditi
         met = {}
         for condition in conditions:
             met[str(condition)] = condition.is_met(suite.figures)
-        entry: dict[str, Any] = {
+        entry: JsonObject = {
             "name": suite.name,
             "figures": suite.figures,
             "fail_if": met,

@@ -16,7 +16,6 @@ from __future__ import annotations
 import getpass
 import json
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -43,7 +42,7 @@ from kgwb.bench.questions import (
 )
 from kgwb.errors import InputError
 from kgwb.kg.sparql import split_clauses, validate_query
-from kgwb.records import describe_validation_error
+from kgwb.records import JsonObject, describe_validation_error
 from kgwb.run import Run
 from kgwb.run.answers import Answer
 from kgwb.text import shorten
@@ -302,7 +301,7 @@ class _Qald(BaseModel):
 
     id: LexicalForm
     question: Annotated[tuple[_Wording, ...], BeforeValidator(_wordings_to_list)]
-    query: dict[str, Any] | None = None
+    query: JsonObject | None = None
     answers: Annotated[tuple[_SparqlResults, ...], BeforeValidator(_read_results)] = ()
 
 
@@ -421,10 +420,7 @@ class MappedSet(NamedTuple):
         return isinstance(entry, dict) and any(set(group) <= entry.keys() for group in self.marks)
 
 
-_SETS_FILE = Path(__file__).with_name("question_sets.toml")
-MAPPED_SETS = [
-    MappedSet(**entry) for entry in tomllib.loads(_SETS_FILE.read_text(encoding="utf-8"))["sets"]
-]
+MAPPED_SETS = [MappedSet(**entry) for entry in disk.read_table("bench/question_sets.toml")["sets"]]
 
 
 def _find_all(data: object, path: str) -> list[Any]:
@@ -472,7 +468,7 @@ def _read_mapped(mapped: MappedSet, entry: Any, number: int) -> list[BenchQuesti
     names the field of the set, if the id, the question or the value of an answer is missing, or if
     a field has another form.
     """
-    fields: dict[str, Any] = {"id": number, "language": "en"}
+    fields: JsonObject = {"id": number, "language": "en"}
     for name, paths in mapped.paths.items():
         value = _find_first(entry, paths, _is_wording if name == "question" else _is_given)
         if value is not None:
@@ -784,7 +780,7 @@ def keep_as_gold(
     file: str | Path = DEFAULT_FILE,
     gold: Gold | Sequence[str] | None = None,
     who: str | None = None,
-) -> dict[str, Any]:
+) -> JsonObject:
     """Write the question of a run with its gold to a question set, and return the entry.
 
     The file is made if it is missing. ``gold`` is by default the answer of the run; a list has IRIs
@@ -817,7 +813,7 @@ def keep_as_gold(
     return kept
 
 
-def _move_earlier_gold(entry: dict[str, Any]) -> None:
+def _move_earlier_gold(entry: JsonObject) -> None:
     """Move the gold of an entry to its earlier gold, and remove what belongs to it."""
     has_gold = "answers" in entry or "sparql" in entry
     earlier = {}
@@ -830,12 +826,12 @@ def _move_earlier_gold(entry: dict[str, Any]) -> None:
         entry.pop(name, None)
 
 
-def _gold_to_data(gold: Gold, who: str) -> dict[str, Any]:
+def _gold_to_data(gold: Gold, who: str) -> JsonObject:
     """Return the fields of an entry that hold the gold, who says so, and the present time.
 
     Parts of the gold that are empty have no field.
     """
-    data: dict[str, Any] = {"who": who, "when": time_now()}
+    data: JsonObject = {"who": who, "when": time_now()}
     if gold.answers is not None:
         data["answers"] = list(gold.answers)
     if gold.columns:
@@ -869,7 +865,7 @@ def time_now() -> str:
     return now.isoformat(timespec="seconds")
 
 
-def _read_entries(path: Path) -> list[dict[str, Any]]:
+def _read_entries(path: Path) -> list[JsonObject]:
     """Return the entries of a question set as JSON data with all their fields; an empty list without a file.
 
     Raises InputError if it is not a file of kgwb's own form, or cannot be read.

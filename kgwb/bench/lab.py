@@ -73,7 +73,7 @@ from kgwb.errors import InputError, KgwbError, SettingError
 from kgwb.kg import Graph, cache_dir
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm.base import ChatModel
-from kgwb.records import frozen
+from kgwb.records import JsonObject, frozen
 from kgwb.run import Replay, Run, System, systems
 from kgwb.run.answers import Dialogue
 from kgwb.run.models import open_model
@@ -959,7 +959,7 @@ def read_measured_prompts(
         kept_results = LoadedResults.read(Path(kept))
         together = compare_with_each(kept_results, compared, drawn_by=first)
         comparisons["effect_on_kept"] = together[0]
-    effects: dict[str, Any] = {}
+    effects: JsonObject = {}
     losses = []
     for name, comparison in comparisons.items():
         effects[name], ids = _describe_effect(comparison)

@@ -43,7 +43,7 @@ from kgwb.bench.runner import (
 )
 from kgwb.errors import InputError, OverrideError, QuestionError
 from kgwb.kg.base import Graph
-from kgwb.records import to_data
+from kgwb.records import JsonObject, to_data
 from kgwb.run import Run, System
 from kgwb.run import Setup as RunSetup
 from kgwb.run.answers import Dialogue
@@ -222,7 +222,7 @@ def load_gold_query(question: BenchQuestion, kg: Graph) -> GoldQuery | None:
 
 def apply_rungs(
     run: Run, gold: GoldQuery, question: BenchQuestion, setup: RunSetup, canceller: RunCanceller
-) -> dict[str, Any]:
+) -> JsonObject:
     """Apply the rungs of the system's ladder to a run that lost its answer, until it is right.
 
     Returns fields of a ladder's row: the F1 of each rung, the model calls made, the key of the first

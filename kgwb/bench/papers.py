@@ -50,6 +50,7 @@ from kgwb.bench.statistics import SIGNIFICANCE_LEVEL, holm_adjusted, wilson_inte
 from kgwb.disk import __version__
 from kgwb.errors import InputError
 from kgwb.kg import SAMPLE_NAMES, sample_path
+from kgwb.records import JsonObject
 from kgwb.show.html import Html, render_template
 from kgwb.show.static_form import load_style
 from kgwb.show.tables import SIGNIFICANT, Best, Table, escape_latex, import_pandas
@@ -1291,7 +1292,7 @@ class MeasuredLine(BaseModel, frozen=True, extra="forbid"):
     day: str
     is_stand_in: bool
     """Whether the questions are not those of the paper."""
-    config: dict[str, Any]
+    config: JsonObject
     """The configuration of the results folder, without the place of the graph."""
     ids: tuple[str, ...]
     errors: tuple[str, ...]

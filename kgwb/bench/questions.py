@@ -19,7 +19,7 @@ from kgwb.bench.metrics import is_iri, normalize_value
 from kgwb.errors import GraphError, InputError
 from kgwb.kg.base import Graph
 from kgwb.kg.sparql import is_valid_iri, n3, validate_query
-from kgwb.records import frozen
+from kgwb.records import JsonObject, frozen
 from kgwb.run.answers import Answer, Candidate
 from kgwb.run.gold import GoldQuery, parse_gold_query
 from kgwb.terms import Term
@@ -184,7 +184,7 @@ class BenchQuestion(BaseModel, frozen=True):
         return None if self.answers is None else list(self.answers)
 
 
-def _read_answer_rows(answers: list[Any]) -> dict[str, Any]:
+def _read_answer_rows(answers: list[Any]) -> JsonObject:
     """Return the fields ``answers`` and ``rows`` of a question whose answers include lists (rows of a table).
 
     ``answers`` has the values of all rows, each once and without nulls. ``rows`` is there only if
@@ -202,7 +202,7 @@ def _read_answer_rows(answers: list[Any]) -> dict[str, Any]:
                 values[to_lexical_form(cell)] = None
     if not rows:
         return {}
-    fields: dict[str, Any] = {"answers": list(values)}
+    fields: JsonObject = {"answers": list(values)}
     if len(rows) == len(answers) and max(map(len, rows)) > 1:
         fields["rows"] = rows
     return fields
@@ -470,7 +470,7 @@ def _add_gold_answer(question: BenchQuestion, kg: Graph) -> BenchQuestion:
     unless the question has several columns; else the vertices with the gold labels. A GraphError is
     not raised: its message is the reason.
     """
-    changes: dict[str, Any] = {"gold_error": None}
+    changes: JsonObject = {"gold_error": None}
     try:
         if question.sparql and question.sparql.strip():
             rows = _run_gold_query(question.sparql, kg)

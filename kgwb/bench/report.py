@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -77,7 +76,6 @@ from kgwb.text import (
 )
 
 TEMPLATES = "bench/templates"
-PUBLISHED_FIGURES_FILE = Path(__file__).with_name("published.toml")
 SETUP_ENTRIES = ("kgwb", "system", "models", "source", "kg", "embeddings", "questions")
 """Entries of a configuration that are shown first."""
 MAX_SHOWN_VALUES = 5
@@ -542,7 +540,7 @@ def render_published(all_results: AllResults, name: str) -> Html:
     names it: the results do not tell which questions were asked. A warning is shown if the number
     of questions differs. Raises InputError for an unknown set.
     """
-    data = tomllib.loads(PUBLISHED_FIGURES_FILE.read_text(encoding="utf-8"))
+    data = disk.read_table("bench/published.toml")
     known_sets = data["sets"]
     if name not in known_sets:
         raise InputError(

@@ -50,7 +50,7 @@ from kgwb.bench.questions import (
 from kgwb.errors import GraphError, InputError
 from kgwb.kg.algebra import analyze_query
 from kgwb.kg.base import Graph
-from kgwb.records import describe_validation_error, from_data, frozen
+from kgwb.records import JsonObject, describe_validation_error, from_data, frozen
 from kgwb.run import Run
 from kgwb.run.answers import Answer, Dialogue, Reading, Turn
 from kgwb.run.diagnostics import find_cut_result
@@ -250,9 +250,7 @@ class QuestionSample:
 
         return max(cls.list_of(config), key=width, default=None)
 
-    def add_to_config(
-        self, config: Mapping[str, Any], earlier: Mapping[str, Any]
-    ) -> dict[str, Any]:
+    def add_to_config(self, config: Mapping[str, Any], earlier: Mapping[str, Any]) -> JsonObject:
         """Return a configuration that names the sample, and those that an earlier one of it names."""
         samples = []
         for sample in dict.fromkeys([*self.list_of(earlier), self]):
@@ -458,7 +456,7 @@ class Results(RowFile):
         return rows
 
 
-def read_results(folder: str | Path) -> tuple[dict[str, Any], list[BenchRow]]:
+def read_results(folder: str | Path) -> tuple[JsonObject, list[BenchRow]]:
     """Return the configuration and the rows of a results folder; nothing in it is changed.
 
     Raises InputError if it holds no results, or damaged ones. The hint names folders with results
@@ -566,7 +564,7 @@ def is_lost(row: BenchRow) -> bool:
     return row["error"] is not None or row["f1"] < 1
 
 
-def _read_config(path: Path) -> dict[str, Any]:
+def _read_config(path: Path) -> JsonObject:
     """Return the configuration in a file, which must be a JSON object.
 
     Raises OSError if it cannot be read, and ValueError for anything else than an object.
@@ -577,7 +575,7 @@ def _read_config(path: Path) -> dict[str, Any]:
     return config
 
 
-def flatten_config(config: Mapping[str, Any]) -> dict[str, Any]:
+def flatten_config(config: Mapping[str, Any]) -> JsonObject:
     """Return a configuration with an entry for each part of its dictionaries: {"settings theta": 3, "kg": ...}.
 
     An entry that is no dictionary keeps its name.
@@ -818,7 +816,7 @@ def rescore_results(
     return len(rescored)
 
 
-def _dump_assertions(question: BenchQuestion) -> dict[str, Any]:
+def _dump_assertions(question: BenchQuestion) -> JsonObject:
     """Return the assertions of a question as a row has them; empty without any."""
     return question.assertions.model_dump(mode="json", exclude_defaults=True)
 
@@ -967,7 +965,7 @@ def _find_answered_names(
     return labels
 
 
-def _describe_usage(question: BenchQuestion, run: Run | None) -> dict[str, Any]:
+def _describe_usage(question: BenchQuestion, run: Run | None) -> JsonObject:
     """Return what a run used: the fields of ``sum_usage``, with the seconds of each stage.
 
     "seconds" are those of the whole run, and "stages" add up to them. "model_seconds" and

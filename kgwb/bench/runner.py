@@ -60,7 +60,7 @@ from kgwb.errors import (
 )
 from kgwb.llm.base import seed_of_repeat
 from kgwb.llm.remote import announce_models
-from kgwb.records import to_data
+from kgwb.records import JsonObject, to_data
 from kgwb.run import Run
 from kgwb.run import Setup as RunSetup
 from kgwb.run.agents import agent_of_key
@@ -249,7 +249,7 @@ class BenchSetup(RunSetup):
             )
         return _rebuild_setup, (self.factory, json.dumps(self.to_config(), sort_keys=True))
 
-    def to_config(self, questions: Sequence[BenchQuestion] = ()) -> dict[str, Any]:
+    def to_config(self, questions: Sequence[BenchQuestion] = ()) -> JsonObject:
         """Return everything that results depend on, as JSON data by name.
 
         These are kgwb's version, graph, system, models, embeddings, prompts, settings, questions,
@@ -819,7 +819,7 @@ def _is_seed_ignored(run: Run, made_calls: list[Call], canceller: RunCanceller) 
 
 
 def _make_valid_row(
-    question: BenchQuestion, run: Run | None, error: str | None, paid: dict[str, Any] | None
+    question: BenchQuestion, run: Run | None, error: str | None, paid: JsonObject | None
 ) -> BenchRow:
     """Return the row of a question; if a results file cannot hold it, a row with that as the error.
 
@@ -849,7 +849,7 @@ def _ask_readings(run: Run, canceller: RunCanceller) -> Iterator[BenchRow]:
         yield describe_reading(reading, fork, error)
 
 
-def _usage_of_row(row: BenchRow) -> dict[str, Any]:
+def _usage_of_row(row: BenchRow) -> JsonObject:
     """Return what the question of a row used, in the form of ``sum_usage``."""
     return {name: row[name] for name in sum_usage(()) if name in row}
 

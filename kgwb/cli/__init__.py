@@ -9,9 +9,7 @@ import gc
 import os
 import pkgutil
 import sys
-import tomllib
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, NoReturn
 
 from kgwb import disk
@@ -27,9 +25,7 @@ from kgwb.disk import __version__
 from kgwb.errors import KgwbError
 from kgwb.text import mask_url, remove_controls
 
-COMMANDS: dict[str, dict[str, str]] = tomllib.loads(
-    Path(__file__).with_name("commands.toml").read_text(encoding="utf-8")
-)
+COMMANDS: dict[str, dict[str, str]] = disk.read_table("cli/commands.toml")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

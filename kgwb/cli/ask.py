@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from kgwb import disk
 from kgwb.cli.arguments import (
@@ -23,6 +22,7 @@ from kgwb.cli.arguments import (
 from kgwb.cli.terminal import EXIT_FAILED, color, print_error, use_color, warn_about_rules
 from kgwb.errors import InputError, RunFileError
 from kgwb.kg import open_kg, sample_path
+from kgwb.records import JsonObject
 from kgwb.run import Run
 from kgwb.run.record import ConversationFile, RunFile
 from kgwb.run.run import check_question
@@ -233,7 +233,7 @@ def _to_json(run: Run) -> str:
     return CONTROL_CHARACTERS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
-def _run_to_data(run: Run) -> dict[str, Any]:
+def _run_to_data(run: Run) -> JsonObject:
     """Return "answer", "steps" and "totals" of a run as JSON data; the run must have an answer.
 
     IRIs and literals are strings. Seconds are rounded to six decimals. "text" of the answer is its

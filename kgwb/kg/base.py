@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from functools import lru_cache
@@ -163,7 +162,7 @@ class Vocabulary:
         return vocabulary
 
 
-_NAMES = tomllib.loads(Path(__file__).with_name("names.toml").read_text(encoding="utf-8"))
+_NAMES = disk.read_table("kg/names.toml")
 FURTHER_LABELS = tuple(map(URIRef, _NAMES["labels"]))
 """Label predicates that hold for all graphs, after those of a vocabulary."""
 NAME_LINKS = tuple(map(URIRef, _NAMES["links"]))

@@ -14,7 +14,6 @@ import json
 import logging
 import re
 import time
-import tomllib
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -228,7 +227,7 @@ def _contains_condition(word: str) -> str:
     return f"CONTAINS(LCASE(STR(?label)), {string_literal(word)})"
 
 
-_TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_TABLE = disk.read_table("kg/dialects.toml")
 DIALECTS = {row["name"]: Dialect(**row) for row in _TABLE["dialect"]}
 """The rows of ``dialects.toml`` by name, in the order of probing.
 

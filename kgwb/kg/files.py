@@ -27,7 +27,6 @@ import sys
 import tempfile
 import threading
 import time
-import tomllib
 import zlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -46,6 +45,7 @@ from uuid import uuid4
 
 from pyoxigraph import DefaultGraph, Quad, RdfFormat, Store, parse
 
+from kgwb import disk
 from kgwb.background import run_in_thread, transient_bar
 from kgwb.disk import cache_dir
 from kgwb.errors import GraphError, GraphFileError
@@ -60,9 +60,10 @@ from kgwb.kg.parser_process import (
     UTF8_MARK,
 )
 from kgwb.network import MAX_TIMEOUT_S
+from kgwb.records import JsonObject
 from kgwb.text import list_first, pluralize
 
-_TABLE = tomllib.loads(Path(__file__).with_name("rdf_formats.toml").read_text(encoding="utf-8"))
+_TABLE = disk.read_table("kg/rdf_formats.toml")
 FORMAT_BY_EXTENSION: Mapping[str, str] = _TABLE["extensions"]
 """Names of ``pyoxigraph.RdfFormat``."""
 EXTENSIONS_HINT = (
@@ -484,7 +485,7 @@ class Load:
                 message, hint=hint, line=error.lineno, column=error.offset
             ) from error
 
-    def _note_changes(self, number: int, changes: dict[str, Any]) -> None:
+    def _note_changes(self, number: int, changes: JsonObject) -> None:
         """Note what the parser changed in the file with this number."""
         name = self.files[number].name
         replaced = []
@@ -880,7 +881,7 @@ def parse_as_nquads(
     timeout_s: float = inf,
     max_counted_bytes: int = sys.maxsize,
     on_position: Callable[[int, int], None] = lambda number, position: None,
-    on_changes: Callable[[int, dict[str, Any]], None] = lambda number, changes: None,
+    on_changes: Callable[[int, JsonObject], None] = lambda number, changes: None,
 ) -> Iterator[bytes]:
     """Parse files, and yield whole lines of N-Quads, some _READ_BYTES at once.
 
@@ -952,7 +953,7 @@ def _read_lines(stream: IO[bytes]) -> Iterator[bytes]:
 def _watch_reports(
     lines: Iterable[bytes],
     on_position: Callable[[int, int], None],
-    on_changes: Callable[[int, dict[str, Any]], None],
+    on_changes: Callable[[int, JsonObject], None],
 ) -> Iterator[bytes]:
     """Yield the lines that the parser process reports, without positions and changes, which are told."""
     number = 0
@@ -987,7 +988,7 @@ def _parser_job(source: RdfSource, max_counted_bytes: int) -> tuple[Any, ...]:
     return (str(file), rdf_format.media_type, base_iri, blank_node_prefix, *limits)
 
 
-def _last_report(lines: Iterable[bytes], exit_code: int) -> dict[str, Any]:
+def _last_report(lines: Iterable[bytes], exit_code: int) -> JsonObject:
     """Return the reports of the parser process, merged into one dict.
 
     Of each key the last value counts. "source" is the number of the source that was begun last, and
@@ -1001,7 +1002,7 @@ def _last_report(lines: Iterable[bytes], exit_code: int) -> dict[str, Any]:
         message = EXPANSION_MESSAGE
     if exit_code in TOO_SLOW_EXIT_CODES:
         message = TOO_SLOW_MESSAGE
-    report: dict[str, Any] = {"source": 0, "message": message}
+    report: JsonObject = {"source": 0, "message": message}
     for line in lines:
         if line.startswith(b"{"):  # a process that is killed may write something else
             report |= json.loads(line)

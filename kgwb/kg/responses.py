@@ -26,7 +26,7 @@ from kgwb.errors import GraphError, GraphTimeoutError
 from kgwb.kg.base import ResultSet
 from kgwb.kg.local import term_from_oxigraph
 from kgwb.kg.sparql import LONE_SURROGATE
-from kgwb.records import frozen
+from kgwb.records import JsonObject, frozen
 from kgwb.terms import Term, term_from_data
 from kgwb.text import mask_secrets, truncate_at_word
 
@@ -155,7 +155,7 @@ def _read_member(stream: JsonStream, name: str, rows: Rows) -> Any:
     """
     if name != "results" or stream.next_character() != "{":
         return stream.read_value()
-    results: dict[str, Any] = {}
+    results: JsonObject = {}
     for inner_name in stream.read_members():
         if inner_name == "bindings" and stream.next_character() == "[":
             rows.clear()
@@ -172,7 +172,7 @@ def read_xml(body: bytes, codec: str, rows: Rows) -> ResultData:
     """Read a result in XML. Raises ValueError or ParseError for what is not such XML."""
     names: list[Any] = []
     data = _table_of(names)
-    row: dict[str, Any] = {}
+    row: JsonObject = {}
     parser = XMLParser(encoding=codec)
     path: list[Element] = []
     for event, element in iterparse(BytesIO(body), ("start", "end"), parser):
@@ -197,7 +197,7 @@ def read_xml(body: bytes, codec: str, rows: Rows) -> ResultData:
     return data
 
 
-def _parse_xml_cell(element: Element) -> dict[str, Any] | None:
+def _parse_xml_cell(element: Element) -> JsonObject | None:
     """Return a cell in XML as in JSON; None for the element "unbound" of the format before 2007."""
     kind = element.tag.removeprefix(_XML_NAMESPACE)
     if kind == "unbound":

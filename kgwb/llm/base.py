@@ -29,7 +29,7 @@ from kgwb.disk import cache_dir
 from kgwb.errors import Cancelled, ModelError
 from kgwb.kg.base import Graph
 from kgwb.network import is_loopback_host
-from kgwb.records import Record, frozen
+from kgwb.records import JsonObject, Record, frozen
 from kgwb.text import pluralize
 
 DEFAULT_TIMEOUT_S = 60.0
@@ -86,7 +86,7 @@ class ChatRequest:
 
     The messages are then the JSON of theirs (``text_of_fields``), and so is a reply with calls."""
 
-    def recorded_content(self) -> dict[str, Any]:
+    def recorded_content(self) -> JsonObject:
         """Return the part of a request by which its recorded reply is found again, as JSON data.
 
         These are messages (role and content), schema, temperature, seed, and the limit of tokens;
@@ -203,7 +203,7 @@ THOUGHTS = {"reasoning", "reasoning_content", "reasoning_details", "thinking"}
 """Fields of a message with what a model thought. They are no part of what it said."""
 
 
-def text_of_fields(fields: dict[str, Any]) -> str:
+def text_of_fields(fields: JsonObject) -> str:
     """Return the fields of a message, without its role, as one text.
 
     That is the content if it is the only field and a text; otherwise the JSON ``{WRAPPER:
@@ -216,7 +216,7 @@ def text_of_fields(fields: dict[str, Any]) -> str:
     return json.dumps({WRAPPER: fields}, ensure_ascii=False)
 
 
-def fields_of_text(text: str) -> dict[str, Any]:
+def fields_of_text(text: str) -> JsonObject:
     """Return the fields of the message that ``text_of_fields`` wrote as this text.
 
     A text that is not the JSON of wrapped fields is the content.
@@ -227,7 +227,7 @@ def fields_of_text(text: str) -> dict[str, Any]:
     return fields
 
 
-def _wrapped_fields(text: Any) -> dict[str, Any] | None:
+def _wrapped_fields(text: Any) -> JsonObject | None:
     """Return the fields in a text that is the JSON ``{WRAPPER: fields}``; else None."""
     if not text.lstrip().startswith("{"):
         return None
@@ -243,12 +243,12 @@ def _wrapped_fields(text: Any) -> dict[str, Any] | None:
     return fields
 
 
-def said_in(message: dict[str, Any]) -> str:
+def said_in(message: JsonObject) -> str:
     """Return what a message of a model says: its content, or the JSON of its fields if there are others.
 
     Its thoughts are left out, and what is empty.
     """
-    fields: dict[str, Any] = {"content": message.get("content")}
+    fields: JsonObject = {"content": message.get("content")}
     for name, value in message.items():
         if value and name not in THOUGHTS and name != "role":
             fields[name] = value

@@ -52,7 +52,7 @@ from kgwb.network import (
     read_body,
     read_retry_after,
 )
-from kgwb.records import frozen
+from kgwb.records import JsonObject, frozen
 from kgwb.text import KEY_PATTERN, MASK, is_distinctive_secret, mask_secrets, mask_url
 
 MAX_REPLY_BYTES = 32_000_000
@@ -437,7 +437,7 @@ def require_all(schema: Any) -> Any:
         return [require_all(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    changed: dict[str, Any] = {}
+    changed: JsonObject = {}
     for name, value in schema.items():
         if name in ("properties", "$defs"):
             changed[name] = {key: require_all(inner) for key, inner in value.items()}
@@ -511,7 +511,7 @@ class RequestFormat:
         """
         return "stream" not in self.omitted_fields and not request.tools
 
-    def select_fields(self, fields: dict[str, Any]) -> dict[str, Any]:
+    def select_fields(self, fields: JsonObject) -> JsonObject:
         """Return the fields of a request that have a value and are not omitted."""
         selected = {}
         for name, value in fields.items():
@@ -912,7 +912,7 @@ def _stop_if_set(cancel: threading.Event) -> None:
         raise Cancelled
 
 
-def messages_to_data(request: ChatRequest) -> list[dict[str, Any]]:
+def messages_to_data(request: ChatRequest) -> list[JsonObject]:
     """Return the messages of a request as dicts with "role" and "content".
 
     Both protocols have this form. With tools there may be other fields, too. Half a surrogate pair,
@@ -921,7 +921,7 @@ def messages_to_data(request: ChatRequest) -> list[dict[str, Any]]:
     messages = []
     for message in request.messages:
         content = message.content.encode("utf-8", "replace").decode()
-        fields: dict[str, Any] = {"content": content}
+        fields: JsonObject = {"content": content}
         if request.tools:
             fields = fields_of_text(content)
         messages.append({"role": message.role, **fields})

@@ -34,6 +34,7 @@ from kgwb.llm.remote import (
     validate_url,
 )
 from kgwb.network import identify_certificates
+from kgwb.records import JsonObject
 
 if TYPE_CHECKING:
     import ollama
@@ -158,14 +159,14 @@ class OpenAIModel(RemoteModel):
             reply = replace(reply, text=said_in(answer.choices[0].message.to_dict()))
         yield reply
 
-    def _request_body(self, form: RequestFormat, request: ChatRequest) -> dict[str, Any]:
+    def _request_body(self, form: RequestFormat, request: ChatRequest) -> JsonObject:
         """Return the fields of a chat request, by name.
 
         Fields without a value are left out, and those that the format omits. The length is limited
         by "max_tokens", or by "max_completion_tokens" if the format omits that. A streamed request
         asks for the token counts.
         """
-        body: dict[str, Any] = {
+        body: JsonObject = {
             "model": self.model,
             "messages": messages_to_data(request),
             "max_tokens": request.max_output_tokens,
@@ -232,7 +233,7 @@ def _check_key(key: str, *, is_needed: bool) -> None:
         )
 
 
-def _response_format(mode: str, request: ChatRequest) -> dict[str, Any] | None:
+def _response_format(mode: str, request: ChatRequest) -> JsonObject | None:
     """Return the value of the field "response_format" for a mode of a RequestFormat.
 
     It is the JSON schema under the name of the task, JSON mode with the schema, or JSON mode alone.
@@ -416,7 +417,7 @@ class OllamaModel(RemoteModel):
                 reasoning=part.message.thinking or "",
             )
 
-    def _options(self, form: RequestFormat, request: ChatRequest) -> dict[str, Any]:
+    def _options(self, form: RequestFormat, request: ChatRequest) -> JsonObject:
         """Return Ollama's options: temperature, seed, length of the reply, and size of the context.
 
         Those that the format omits are left out, and a seed of None.

@@ -155,7 +155,7 @@ def _bind_arguments(
     positions: Sequence[str] | None,
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
-) -> dict[str, Any]:
+) -> JsonObject:
     """Return the arguments of a call by parameter, those that were given only.
 
     ``positions`` are those of ``_positional_parameters``. A call that gives all of them by position

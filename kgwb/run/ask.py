@@ -294,7 +294,7 @@ def _describe_place(text: str, position: int, error: Exception) -> str:
     return f"{expected} at character {position + 1:,}, before {near!r}"
 
 
-def _object_with_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _object_with_duplicates(pairs: list[tuple[str, Any]]) -> JsonObject:
     """Return the names and values of a JSON object as a dictionary, the last value of each name.
 
     For each name that is given twice it also has "NAME, given twice" with the value None. No reply
@@ -623,7 +623,7 @@ def tool_from_function(function: Callable[..., Any], *, kind: AgentKind = "code"
     annotation.
     """
     hints = get_type_hints(function, include_extras=True)
-    fields: dict[str, Any] = {}
+    fields: JsonObject = {}
     given_by_system = []
     for name, parameter in inspect.signature(function).parameters.items():
         if parameter.kind is inspect.Parameter.KEYWORD_ONLY:

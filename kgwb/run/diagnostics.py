@@ -13,7 +13,6 @@ import json
 import re
 import sysconfig
 import threading
-import tomllib
 import traceback
 import types
 import weakref
@@ -22,7 +21,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
-from functools import cache, wraps
+from functools import wraps
 from itertools import chain, islice, pairwise, product
 from pathlib import Path
 from typing import (
@@ -38,7 +37,7 @@ from typing import (
 
 from rdflib import RDFS, URIRef
 
-from kgwb import kg
+from kgwb import disk
 from kgwb.errors import AgentFailedError, GraphError, KgwbError, NotRecordedError
 from kgwb.kg.algebra import analyze_query, find_iris
 from kgwb.kg.base import Graph, ResultSet
@@ -400,14 +399,6 @@ MAX_INTEGER = 2**63 - 1
 """The largest integer that Oxigraph counts with."""
 
 
-@cache
-def _engine_traits() -> Sequence[JsonObject]:
-    """Return the traits of engines in ``kgwb/kg/engines.toml``."""
-    text = Path(kg.__file__).with_name("engines.toml").read_text(encoding="utf-8")
-    traits: Sequence[JsonObject] = tomllib.loads(text)["trait"]
-    return traits
-
-
 def remark_on_engine(answer: Answer, graph: Graph) -> Answer:
     """Return an answer with the remarks of ``kgwb/kg/engines.toml`` that its queries call for.
 
@@ -418,7 +409,7 @@ def remark_on_engine(answer: Answer, graph: Graph) -> Answer:
         engine = "Oxigraph"
     has_large = any(_is_large_integer(value.term) for value in answer.values)
     remarks = dict.fromkeys(answer.remarks)
-    for trait in _engine_traits():
+    for trait in disk.read_table("kg/engines.toml")["trait"]:
         if trait["engine"] != engine or has_large < trait.get("large", False):
             continue
         for query in answer.queries:

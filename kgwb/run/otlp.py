@@ -11,7 +11,6 @@ import logging
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 from google.protobuf.json_format import MessageToDict
@@ -30,6 +29,7 @@ from opentelemetry.trace import Span, StatusCode, set_span_in_context
 from kgwb import disk
 from kgwb.disk import __version__
 from kgwb.errors import InputError
+from kgwb.records import JsonObject
 from kgwb.run.engine import Engine
 from kgwb.run.spans import ExportedSpan, span_id_of, spans_of_run, trace_id_of
 from kgwb.text import mask_text, mask_url
@@ -191,7 +191,7 @@ def _trace_id(spans: Sequence[ReadableSpan]) -> str:
     return format(context.trace_id, "032x")
 
 
-def _write_ids_in_hexadecimal(span: dict[str, Any]) -> None:
+def _write_ids_in_hexadecimal(span: JsonObject) -> None:
     """Replace the ids of a span, which protobuf writes in base64, by hexadecimal digits."""
     for field in ID_FIELDS:
         if field in span:

@@ -9,13 +9,12 @@ that a turn which was asked again is written again.
 from __future__ import annotations
 
 import threading
-import tomllib
 import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -126,7 +125,7 @@ class SavedRun:
     """Texts of prompts that were written after the header."""
     settings: JsonObject | None = None
     """Settings that were written after the header."""
-    overrides: dict[str, Any] = field(default_factory=dict)
+    overrides: JsonObject = field(default_factory=dict)
     """Values put in, as JSON data, by step."""
     messages: dict[tuple[str, int], Messages] = field(default_factory=dict)
     """Messages put in, by step and number of the model call."""
@@ -449,16 +448,16 @@ def damaged_file_error(path: str | Path, error: BaseException) -> RunFileError:
     return RunFileError(f"the run file {path} is damaged: {problem}", hint=hint)
 
 
-def current_settings(settings: Mapping[str, Any], system: str) -> dict[str, Any]:
+def current_settings(settings: Mapping[str, Any], system: str) -> JsonObject:
     """Return the settings that a file of an earlier version names, as they are called now.
 
     ``earlier_settings.toml`` says how. An old value is replaced by the settings that mean the same,
     unless ``settings`` has these itself. A setting that the file lacks has the value that says what
     was done before it was added.
     """
-    table = _read_earlier_settings()
+    table = disk.read_table("run/earlier_settings.toml")
     present = dict(table["added"].get(system, {}))
-    replacements: dict[str, Any] = {}
+    replacements: JsonObject = {}
     for name, value in settings.items():
         present[name] = value
         for replaced in table["replaced"]:
@@ -466,13 +465,6 @@ def current_settings(settings: Mapping[str, Any], system: str) -> dict[str, Any]
                 del present[name]
                 replacements.update(replaced["is"])
     return replacements | present
-
-
-@cache
-def _read_earlier_settings() -> JsonObject:
-    """Return ``earlier_settings.toml``, which says how settings were called before."""
-    text = Path(__file__).with_name("earlier_settings.toml").read_text(encoding="utf-8")
-    return tomllib.loads(text)
 
 
 def _to_line(entry: JsonObject) -> str:
@@ -499,7 +491,7 @@ class Record:
         """How long a step took when its calls were made, by its key and the keys of its calls.
 
         The calls of the steps below it count, too."""
-        self.overrides: dict[str, Any] = {}
+        self.overrides: JsonObject = {}
         """Values that a person put in, by step key."""
         self.edited_messages: dict[tuple[str, int], tuple[Message, ...]] = {}
         """Messages that a person put in place of an agent's, by step key and number of the call."""

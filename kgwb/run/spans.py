@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
+from kgwb import disk
 from kgwb.records import JsonObject, to_data
 from kgwb.run.engine import Engine
 from kgwb.run.steps import QUERY_KINDS, Call, Step, encode_canonical, group_by_supervisor
@@ -25,9 +24,7 @@ STEP_KEY = "kgwb.step"
 """The attribute with the key of a step. It is kgwb's own: names of spans need not be unique."""
 RETRIEVER_KINDS = ("search", "exact", "nearest")
 Attributes = dict[str, Any]
-NAMES: Mapping[str, Sequence[str]] = tomllib.loads(
-    Path(__file__).with_name("span_names.toml").read_text(encoding="utf-8")
-)
+NAMES: Mapping[str, Sequence[str]] = disk.read_table("run/span_names.toml")
 """The names under which spans say something, from ``span_names.toml``.
 
 The first one is that of OpenInference, under which kgwb writes it. It reads all: those of
