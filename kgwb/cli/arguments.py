@@ -50,6 +50,11 @@ def option(metavar: str, help: str, default: Any = None) -> Any:
     return field(default=default, metadata=metadata)
 
 
+def flag(help: str) -> Any:
+    """Return a dataclass field for an option that has no value, and is off by default."""
+    return option("", help, False)
+
+
 def positional(metavar: str, help: str | None = None, default: Any = ...) -> Any:
     """Return a dataclass field for an argument that is given by its position.
 

@@ -14,6 +14,7 @@ from kgwb.cli.arguments import (
     QuestionArguments,
     describe_missing_settings,
     find_missing_settings,
+    flag,
     load_history,
     option,
     parse_system_names,
@@ -48,10 +49,10 @@ class AskCommand(QuestionArguments):
         "ID or new", "with --chats: go on with this conversation, or begin a new one", ""
     )
     history: Path | None = option("FILE", HISTORY_HELP)
-    json: bool = option("", "print answer, steps and totals as JSON", False)
+    json: bool = flag("print answer, steps and totals as JSON")
     reading: int | None = option("NUMBER", "read the question as this other reading of the answer")
     save: Path | None = option("FILE", "write the run to this file, call by call")
-    steps: bool = option("", "also print the steps, as a tree", False)
+    steps: bool = flag("also print the steps, as a tree")
     systems: str | None = option(
         "NAME,NAME,... or all", "ask several systems, and show their answers side by side"
     )

@@ -41,6 +41,7 @@ from kgwb.cli.arguments import (
     commands_for_each,
     describe_missing_settings,
     find_missing_settings,
+    flag,
     name_assignment_folder,
     option,
     parse_assignments,
@@ -170,11 +171,11 @@ class MeasurementArguments(WorkArguments, QuestionArguments):
     every: PositiveInt = option("N", "only every Nth question, from the first one", 1)
     limit: PositiveInt | None = option("N", "only the first N questions (of those of --every)")
     slice: list[str] = option("tag=NAME", SLICE_HELP, [])
-    save_runs: bool = option("", "save every run in DIR/runs", False)
+    save_runs: bool = flag("save every run in DIR/runs")
     reuse: Path | None = option(
         "DIR", "take calls from the store of this folder (default: of --out, or a folder above it)"
     )
-    retry_errors: bool = option("", "ask questions that ended in an error again", False)
+    retry_errors: bool = flag("ask questions that ended in an error again")
 
     def load_questions(self) -> list[BenchQuestion]:
         """Read the question file, and return every ``every``-th question from the first, ``limit`` at most.
@@ -205,15 +206,9 @@ class BenchCommand(CheckArguments, MeasurementArguments):
     repeats: PositiveInt = option(
         "N", "ask each question N times, to see how often it comes out right", 1
     )
-    ladder: bool = option(
-        "", "name the agent that lost each answer; asks up to 5 times more", False
-    )
-    readings: bool = option(
-        "", "also ask each question as the readings have it that its answer offers", False
-    )
-    retention: bool = option(
-        "", "also ask the questions of dialogues alone, in DIR/standalone", False
-    )
+    ladder: bool = flag("name the agent that lost each answer; asks up to 5 times more")
+    readings: bool = flag("also ask each question as the readings have it that its answer offers")
+    retention: bool = flag("also ask the questions of dialogues alone, in DIR/standalone")
 
     def run(self) -> int:
         """Measure each system with each value of ``each``, print the results, and return the exit code.

@@ -40,6 +40,7 @@ from kgwb.bench.questions import select_slices
 from kgwb.cli.arguments import (
     SLICE_HELP,
     PositiveInt,
+    flag,
     option,
     parse_assignments,
     positional,
@@ -101,9 +102,7 @@ class ExperimentCommand(WorkArguments):
         "FORMAT",
         "print the table for a paper: latex, markdown or csv; with --figure: svg, pdf or latex",
     )
-    figure: bool = option(
-        "", "with --to: draw a figure in place of the table, in OUT/NAME/figure.FORMAT", False
-    )
+    figure: bool = flag("with --to: draw a figure in place of the table, in OUT/NAME/figure.FORMAT")
     name: str | None = positional("NAME", "such as dog.table1_metaqa (default: list all)", None)
 
     def run(self) -> int:

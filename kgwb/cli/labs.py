@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kgwb import disk
-from kgwb.cli.arguments import option, parse_assignments, positional
+from kgwb.cli.arguments import flag, option, parse_assignments, positional
 from kgwb.cli.terminal import write_and_print
 from kgwb.errors import InputError
 from kgwb.labs.collecting import collect_hand_ins
@@ -29,9 +29,7 @@ class LabsCommand:
     """The arguments of ``kgwb labs``, and its work."""
 
     out: Path = option("FILE", "the page (default: labs.html)", Path("labs.html"))
-    check: bool = option(
-        "", "check the answers again, and mark what disagrees with the file", False
-    )
+    check: bool = flag("check the answers again, and mark what disagrees with the file")
     csv: Path | None = option("FILE", "also write a table of the points, for a spreadsheet")
     points: list[str] = option(
         POINTS_SYNTAX, "points of a solved task in the table (default: 1)", []
@@ -53,7 +51,7 @@ class LabsCommand:
     )
     feedback: Path | None = option("FOLDER", "also write a page of feedback for each student")
     lab: Path | None = option("FILE", "collect the hand-ins of a lab of your own, as my_lab.py")
-    students: bool = option("", "export what students get: the labs without solutions", False)
+    students: bool = flag("export what students get: the labs without solutions")
     language: str = option(
         "LANGUAGE",
         "the language of the labs: en, de, or a catalogue, as fr.po (default: KGWB_LANGUAGE, else en)",

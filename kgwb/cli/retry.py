@@ -29,6 +29,7 @@ from kgwb.cli.arguments import (
     GraphArguments,
     PositiveInt,
     commands_for_each,
+    flag,
     open_model_arguments,
     option,
     parse_assignments,
@@ -106,11 +107,11 @@ class RetryCommand(CheckArguments, MeasuredArguments):
     repeats: PositiveInt = option(
         "N", "ask what comes out otherwise N times before and after the change, as a test of it", 1
     )
-    ladder: bool = option(
-        "", "name the agent that lost each answer, before and after; asks several times more", False
+    ladder: bool = flag(
+        "name the agent that lost each answer, before and after; asks several times more"
     )
     note: str = option("TEXT", "what is remembered with the new results", "")
-    retries: bool = option("", "ask nothing, and list the retries that were made", False)
+    retries: bool = flag("ask nothing, and list the retries that were made")
     out: Path | None = option(
         "FILE", "HTML file to write (default: report.html in DIR/retries/CHANGE)"
     )
@@ -262,7 +263,7 @@ class KeepCommand:
     system: str = option(
         "SYSTEM", "an import path or a file, if what was measured is not a system by name", ""
     )
-    undo: bool = option("", "take back the latest change", False)
+    undo: bool = flag("take back the latest change")
     compare: str = option(
         "N,N", "show what differs after two changes, counted from 1; 0 are kgwb's own prompts", ""
     )
