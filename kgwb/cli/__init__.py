@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from kgwb import disk
-from kgwb.cli.arguments import add_arguments
-from kgwb.cli.terminal import (
+from kgwb.cli.arguments import (
     EXIT_BUDGET_SPENT,
     EXIT_FAILED,
     EXIT_INTERRUPTED,
     BudgetSpentError,
+    add_arguments,
     print_error,
 )
 from kgwb.disk import __version__

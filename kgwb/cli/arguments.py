@@ -1,25 +1,20 @@
-"""Arguments of the command line: fields of dataclasses, which are added to argparse by their types."""
+"""Arguments of the command line, which are fields of dataclasses and added to argparse by their types;
+and what the commands print: errors, colours, and tables."""
 
 from __future__ import annotations
 
 import argparse
-import json
+import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, field, fields, replace
+from collections.abc import Sequence
+from dataclasses import MISSING, Field, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeVar, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_hints
 from urllib.parse import quote
 
 from kgwb import disk
-from kgwb.errors import InputError
-from kgwb.text import mask_url, shortest_distinct_names, single_line
-
-if TYPE_CHECKING:
-    from kgwb.kg.base import Graph
-    from kgwb.llm.base import ChatModel
-    from kgwb.settings import Settings
-    from kgwb.workbench import Workbench
+from kgwb.errors import InputError, KgwbError
+from kgwb.text import mask_url, shortest_distinct_names
 
 T = TypeVar("T")
 MAX_POSITIVE_INT = 1_000_000_000
@@ -30,9 +25,6 @@ EACH_HELP = (
 EACH_FIELDS = ("prompts", "model", "agent-model")
 """What --each can repeat with, beside settings."""
 PRICES_HELP = "TOML table of prices (default: kgwb's)"
-HISTORY_FORM = 'a JSON list of questions, or of {"question": ..., "answers": [...]}'
-
-
 SLICE_HELP = "only questions with this tag, or a field such as type=count or split=dev; of several, those with all"
 
 
@@ -119,164 +111,6 @@ def _add_argument(parser: argparse.ArgumentParser, argument: Field[Any], type_: 
             details["default"] = argument.default
     value_type = next(iter(get_args(type_)), type_)
     parser.add_argument(name, type=value_type, **details)
-
-
-@dataclass(kw_only=True)
-class GraphArguments:
-    """The arguments that say how a graph is opened."""
-
-    kg: str = option("GRAPH", "RDF file or folder, endpoint URL, or the name of a sample", ...)
-    dialect: str | None = option(
-        "NAME[:ARGUMENT]",
-        "how the labels of an endpoint are searched (default: found out when it is opened); "
-        "CONTRIBUTING.md lists them",
-    )
-    vocabulary: str | None = option(
-        "NAME",
-        "the predicates of labels and noise: dbpedia, wikidata, yago, dblp, mag, freebase, or a .json file "
-        "(default: by the URL)",
-    )
-    query_timeout: float = option("SECONDS", "timeout of a query", 30.0)
-    row_limit: PositiveInt = option("N", "rows of a result at most", 10_000)
-
-    def open_graph(self, source: str) -> Graph:
-        """Open a graph with the vocabulary, timeout and row limit of these arguments.
-
-        The dialect is used only for ``kg`` itself and for endpoints. What was left out or changed
-        when files were read is printed to standard error. Raises what ``open_kg`` raises.
-        """
-        from kgwb.kg import is_endpoint_url, open_kg
-
-        dialect = None
-        if source == self.kg or is_endpoint_url(source):
-            dialect = self.dialect
-        kg = open_kg(
-            source,
-            dialect=dialect,
-            vocabulary=self.vocabulary,
-            query_timeout_s=self.query_timeout,
-            row_limit=self.row_limit,
-        )
-        for note in getattr(kg, "notes", ()):
-            print(f"kgwb: {single_line(note)}", file=sys.stderr)
-        return kg
-
-
-@dataclass(kw_only=True)
-class QuestionArguments(GraphArguments):
-    """The arguments that say which system, with which models and settings, is asked on which graph."""
-
-    model: str = option(
-        "SPEC",
-        "rules (default), openai:MODEL, ollama:MODEL, replay:FILE, scripted:FILE.py; human needs "
-        "a notebook",
-        "rules",
-    )
-    agent_model: list[str] = option("AGENT=SPEC", "model of one agent, or of all of a role", [])
-    system: str = option(
-        "SYSTEM",
-        "a name, an import path (mytog.tog:SYSTEM) or a file (./tog.py); default: chatty_kg",
-        "chatty_kg",
-    )
-    profile: str = option("", "fast (default), paper or reference", "fast")
-    set: list[str] = option("NAME=VALUE", "change a setting", [])
-    prompts: Path | None = option("DIR", "folder of prompts that are used in place of kgwb's own")
-
-    @property
-    def given_settings(self) -> dict[str, str]:
-        """The values of ``set``, by the names of the settings. Raises InputError for one without "="."""
-        return parse_assignments(self.set, "NAME=VALUE")
-
-    @property
-    def settings(self) -> Settings:
-        """The settings of ``profile`` for ``system``, with the changes of ``set``, whose values are parsed.
-
-        Raises SettingError for an unknown setting or an impossible value, and InputError for a
-        ``set`` without "=".
-        """
-        from kgwb.run.systems import profile
-
-        changes: dict[str, Any] = {**self.given_settings}
-        return profile(self.profile, system=self.system, are_strings=True, **changes)
-
-    def for_systems(self, names: Sequence[str]) -> Self:
-        """Return these arguments with ``system`` set to the first of several systems that has all given settings.
-
-        Given are the names in ``set``. If no system has all of them, the first system is taken.
-        Without names the arguments are returned unchanged. Raises InputError for a wrong ``set``,
-        and SettingError for an unknown system.
-        """
-        if not names:
-            return self
-        lacking = find_missing_settings(names, self.given_settings)
-        for name in names:
-            if name not in lacking:
-                return replace(self, system=name)
-        return replace(self, system=names[0])
-
-    def make_workbench(self, graph: Graph | None = None) -> Workbench:
-        """Open the models and the graph, and return a workbench with the settings and prompts of the arguments.
-
-        ``graph`` is the graph if it is open already. Settings, agents and prompts are checked before
-        the graph is opened. Raises what opening the
-        graph and the models raises, SettingError for an unknown setting, system or agent, and
-        PromptError for prompts that the system cannot use.
-        """
-        from kgwb.run import systems
-        from kgwb.run.prompts import Prompts
-        from kgwb.workbench import Workbench
-
-        settings = self.settings
-        model_specs = parse_assignments(self.agent_model, "AGENT=SPEC")
-        models = open_model_arguments({"": self.model, **model_specs})
-        system = systems.resolve_system(self.system)
-        for agent in model_specs:
-            system.check_model_user(agent)
-        prompts = Prompts.of(self.prompts)
-        system.check_prompts(prompts)
-        return Workbench(
-            graph or self.open_graph(self.kg),
-            system=system,
-            models=models,
-            settings=settings,
-            prompts=prompts,
-        )
-
-
-def open_model_arguments(specs: Mapping[str, str]) -> dict[str, ChatModel | str]:
-    """Return the model of each agent; a script is opened, and every other specification stays a text.
-
-    "scripted:FILE.py" executes a file of Python. So it is opened only here, where a person has
-    written it, and not by ``open_model``, which also opens the models that files name. Raises
-    InputError if the file has no script.
-    """
-    models: dict[str, ChatModel | str] = {}
-    for agent, spec in specs.items():
-        kind, _, path = spec.partition(":")
-        models[agent] = spec
-        if kind == "scripted":
-            models[agent] = _open_script(Path(path))
-    return models
-
-
-def _open_script(path: Path) -> ChatModel:
-    """Execute a file of Python and return the scripted model of its value SCRIPT, see ``Scripted``.
-
-    SCRIPT is a mapping of replies or a function. The model is named "scripted:" and the file's
-    name. Raises InputError if the file has no such SCRIPT, and what ``load_file`` raises.
-    """
-    from kgwb.llm import Scripted
-    from kgwb.run.systems import load_file
-
-    module = load_file(path)
-    script = getattr(module, "SCRIPT", None)
-    if not callable(script) and not isinstance(script, Mapping):
-        raise InputError(
-            f"the file {path} does not define SCRIPT",
-            hint='add a line such as SCRIPT = {"PROMPT": [{"field": "value"}, ...]}, '
-            "or a function of the request",
-        )
-    return Scripted(script, name=f"scripted:{path.name}")
 
 
 EACH_SYNTAX = "NAME=V1,V2,..."
@@ -368,73 +202,63 @@ def parse_assignments(arguments: Sequence[str], syntax: str) -> dict[str, str]:
     return values
 
 
-def parse_system_names(text: str) -> tuple[str, ...]:
-    """Return the system names of a list with commas, each once, in their order; "all" stands for all systems.
+if TYPE_CHECKING:
+    from kgwb.show.tables import Table
+    from kgwb.workbench import Workbench
 
-    A name may also be an import path or a file, as ``resolve_system`` reads it. Raises SettingError
-    for a system that there is not.
+EXIT_FAILED = 2
+EXIT_BUDGET_SPENT = 3
+EXIT_CONDITION_MET = 4
+EXIT_INTERRUPTED = 130
+
+
+class BudgetSpentError(KgwbError):
+    """A budget is used up."""
+
+
+def print_error(problem: object, hint: str = "") -> None:
+    """Print "kgwb: PROBLEM" on the error output, and the hint, if any, in a second line."""
+    text = f"kgwb: {problem}"
+    if hint:
+        text += f"\n  What to do: {hint}"
+    print(text, file=sys.stderr)
+
+
+def use_color() -> bool:
+    """Return whether the output is a terminal, and NO_COLOR is not set."""
+    return sys.stdout.isatty() and "NO_COLOR" not in os.environ
+
+
+def color(text: str, style: str) -> str:
+    """Return the text in a style of ``kgwb.run.steps``, if colours are used."""
+    from kgwb.run.steps import add_color
+
+    return add_color(text, style, use_color())
+
+
+def print_tables(*tables: Table) -> None:
+    """Print the tables that have rows, with a blank line between them."""
+    shown = [str(table) for table in tables if table.rows]
+    print("\n\n".join(shown))
+
+
+def write_and_print(path: Path, text: str, hint: str = "name another file with --out") -> None:
+    """Write a file, or replace it, and print its path. Raises InputError with the hint if that fails."""
+    with disk.os_errors_as_input_error(f"cannot write {path}", hint):
+        disk.write_atomically(path, [text], "replace")
+    print(path)
+
+
+def warn_about_rules(workbench: Workbench) -> None:
+    """Print on the error output that ``rules`` is only a baseline, if a model of the workbench is ``rules``.
+
+    Nothing is printed for a system without rules, such as a pipeline that asks its own clients: it
+    cannot use that model.
     """
-    from kgwb.run import systems
+    from kgwb.llm.rules import BASELINE_REMARK
 
-    if text == "all":
-        return systems.list_systems()
-    names = tuple(dict.fromkeys(text.split(",")))
-    for name in names:
-        systems.resolve_system(name)
-    return names
-
-
-def find_missing_settings(names: Sequence[str], settings: Iterable[str]) -> dict[str, list[str]]:
-    """Return, for each system that lacks some of the given settings, the names that it lacks.
-
-    Systems that have all of them are left out, so the result is empty if all is well. Raises
-    SettingError for an unknown system.
-    """
-    from kgwb.run.systems import resolve_system
-
-    missing: dict[str, list[str]] = {}
-    for name in names:
-        known = resolve_system(name).settings.setting_names()
-        unknown = [setting for setting in settings if setting not in known]
-        if unknown:
-            missing[name] = unknown
-    return missing
-
-
-def describe_missing_settings(missing: Mapping[str, Sequence[str]]) -> str:
-    """Return which system lacks which settings: "dog has no theta; triad has no theta, beta"."""
-    parts = []
-    for name, settings in missing.items():
-        listed = ", ".join(settings)
-        parts.append(f"{name} has no {listed}")
-    return "; ".join(parts)
-
-
-def load_history(workbench: Workbench, path: Path) -> None:
-    """Read a history file, and add its questions and turns to the dialogue of a workbench in their order.
-
-    The file has the form HISTORY_FORM. A text is a question, which is asked now; an object is a
-    turn, which is remembered as it is. Raises InputError if the file cannot be read or has another
-    form, and what asking raises.
-    """
-    from pydantic import ValidationError
-
-    from kgwb.records import describe_validation_error, from_data
-    from kgwb.run.answers import Dialogue, Turn
-
-    try:
-        data = json.loads(disk.read_text(path))
-        entries = from_data(data, list[str | Turn])
-    except (OSError, ValueError, RecursionError) as exc:
-        problem = describe_validation_error(exc) if isinstance(exc, ValidationError) else exc
-        raise InputError(
-            f"cannot use the history {path}: {problem}", hint=f"write it as {HISTORY_FORM}"
-        ) from exc
-    for entry in entries:
-        if isinstance(entry, str):
-            run = workbench.begin(entry)
-            run.go_explained()
-            workbench.keep_turns()
-        else:
-            turns = (*workbench.dialogue.turns, entry)
-            workbench.continue_dialogue(Dialogue(turns))
+    if not workbench.system.rules:
+        return
+    models = {model.name for model in workbench.models.values()}
+    if "rules" in models:
+        print_error(BASELINE_REMARK)

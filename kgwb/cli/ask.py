@@ -4,31 +4,41 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any, Self
+
+from pydantic import ValidationError
 
 from kgwb import disk
 from kgwb.cli.arguments import (
-    QuestionArguments,
-    describe_missing_settings,
-    find_missing_settings,
+    EXIT_FAILED,
+    PositiveInt,
+    color,
     flag,
-    load_history,
     option,
-    parse_system_names,
+    parse_assignments,
     positional,
+    print_error,
+    use_color,
+    warn_about_rules,
 )
-from kgwb.cli.terminal import EXIT_FAILED, color, print_error, use_color, warn_about_rules
 from kgwb.errors import InputError, RunFileError
-from kgwb.kg import open_kg, sample_path
-from kgwb.records import JsonObject
-from kgwb.run import Run
+from kgwb.kg import is_endpoint_url, open_kg, sample_path
+from kgwb.kg.base import Graph
+from kgwb.llm import Scripted
+from kgwb.llm.base import ChatModel
+from kgwb.records import JsonObject, describe_validation_error, from_data
+from kgwb.run import Run, systems
+from kgwb.run.answers import Dialogue, Turn
+from kgwb.run.prompts import Prompts
 from kgwb.run.record import ConversationFile, RunFile
 from kgwb.run.run import check_question
 from kgwb.run.steps import Step, step_costs
-from kgwb.run.systems import load_run
+from kgwb.run.systems import load_file, load_run, profile, resolve_system
+from kgwb.settings import Settings
 from kgwb.show.run_state import state_of_output
 from kgwb.text import CONTROL_CHARACTERS, mask_url, single_line
 from kgwb.workbench import Workbench
@@ -36,6 +46,217 @@ from kgwb.workbench import Workbench
 HISTORY_HELP = """JSON list of the dialogue so far, oldest first. A text is an earlier question, which is asked
 first; an object {"question": ..., "answers": [labels]} is a turn that is remembered as it is, with "standalone"
 (the question outside its dialogue) and "entities" (the names in it) if known"""
+HISTORY_FORM = 'a JSON list of questions, or of {"question": ..., "answers": [...]}'
+
+
+@dataclass(kw_only=True)
+class GraphArguments:
+    """The arguments that say how a graph is opened."""
+
+    kg: str = option("GRAPH", "RDF file or folder, endpoint URL, or the name of a sample", ...)
+    dialect: str | None = option(
+        "NAME[:ARGUMENT]",
+        "how the labels of an endpoint are searched (default: found out when it is opened); "
+        "CONTRIBUTING.md lists them",
+    )
+    vocabulary: str | None = option(
+        "NAME",
+        "the predicates of labels and noise: dbpedia, wikidata, yago, dblp, mag, freebase, or a .json file "
+        "(default: by the URL)",
+    )
+    query_timeout: float = option("SECONDS", "timeout of a query", 30.0)
+    row_limit: PositiveInt = option("N", "rows of a result at most", 10_000)
+
+    def open_graph(self, source: str) -> Graph:
+        """Open a graph with the vocabulary, timeout and row limit of these arguments.
+
+        The dialect is used only for ``kg`` itself and for endpoints. What was left out or changed
+        when files were read is printed to standard error. Raises what ``open_kg`` raises.
+        """
+        dialect = None
+        if source == self.kg or is_endpoint_url(source):
+            dialect = self.dialect
+        kg = open_kg(
+            source,
+            dialect=dialect,
+            vocabulary=self.vocabulary,
+            query_timeout_s=self.query_timeout,
+            row_limit=self.row_limit,
+        )
+        for note in getattr(kg, "notes", ()):
+            print(f"kgwb: {single_line(note)}", file=sys.stderr)
+        return kg
+
+
+@dataclass(kw_only=True)
+class QuestionArguments(GraphArguments):
+    """The arguments that say which system, with which models and settings, is asked on which graph."""
+
+    model: str = option(
+        "SPEC",
+        "rules (default), openai:MODEL, ollama:MODEL, replay:FILE, scripted:FILE.py; human needs "
+        "a notebook",
+        "rules",
+    )
+    agent_model: list[str] = option("AGENT=SPEC", "model of one agent, or of all of a role", [])
+    system: str = option(
+        "SYSTEM",
+        "a name, an import path (mytog.tog:SYSTEM) or a file (./tog.py); default: chatty_kg",
+        "chatty_kg",
+    )
+    profile: str = option("", "fast (default), paper or reference", "fast")
+    set: list[str] = option("NAME=VALUE", "change a setting", [])
+    prompts: Path | None = option("DIR", "folder of prompts that are used in place of kgwb's own")
+
+    @property
+    def given_settings(self) -> dict[str, str]:
+        """The values of ``set``, by the names of the settings. Raises InputError for one without "="."""
+        return parse_assignments(self.set, "NAME=VALUE")
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of ``profile`` for ``system``, with the changes of ``set``, whose values are parsed.
+
+        Raises SettingError for an unknown setting or an impossible value, and InputError for a
+        ``set`` without "=".
+        """
+        changes: dict[str, Any] = {**self.given_settings}
+        return profile(self.profile, system=self.system, are_strings=True, **changes)
+
+    def for_systems(self, names: Sequence[str]) -> Self:
+        """Return these arguments with ``system`` set to the first of several systems that has all given settings.
+
+        Given are the names in ``set``. If no system has all of them, the first system is taken.
+        Without names the arguments are returned unchanged. Raises InputError for a wrong ``set``,
+        and SettingError for an unknown system.
+        """
+        if not names:
+            return self
+        lacking = find_missing_settings(names, self.given_settings)
+        for name in names:
+            if name not in lacking:
+                return replace(self, system=name)
+        return replace(self, system=names[0])
+
+    def make_workbench(self, graph: Graph | None = None) -> Workbench:
+        """Open the models and the graph, and return a workbench with the settings and prompts of the arguments.
+
+        ``graph`` is the graph if it is open already. Settings, agents and prompts are checked before
+        the graph is opened. Raises what opening the
+        graph and the models raises, SettingError for an unknown setting, system or agent, and
+        PromptError for prompts that the system cannot use.
+        """
+        settings = self.settings
+        model_specs = parse_assignments(self.agent_model, "AGENT=SPEC")
+        models = open_model_arguments({"": self.model, **model_specs})
+        system = systems.resolve_system(self.system)
+        for agent in model_specs:
+            system.check_model_user(agent)
+        prompts = Prompts.of(self.prompts)
+        system.check_prompts(prompts)
+        return Workbench(
+            graph or self.open_graph(self.kg),
+            system=system,
+            models=models,
+            settings=settings,
+            prompts=prompts,
+        )
+
+
+def open_model_arguments(specs: Mapping[str, str]) -> dict[str, ChatModel | str]:
+    """Return the model of each agent; a script is opened, and every other specification stays a text.
+
+    "scripted:FILE.py" executes a file of Python. So it is opened only here, where a person has
+    written it, and not by ``open_model``, which also opens the models that files name. Raises
+    InputError if the file has no script.
+    """
+    models: dict[str, ChatModel | str] = {}
+    for agent, spec in specs.items():
+        kind, _, path = spec.partition(":")
+        models[agent] = spec
+        if kind == "scripted":
+            models[agent] = _open_script(Path(path))
+    return models
+
+
+def _open_script(path: Path) -> ChatModel:
+    """Execute a file of Python and return the scripted model of its value SCRIPT, see ``Scripted``.
+
+    SCRIPT is a mapping of replies or a function. The model is named "scripted:" and the file's
+    name. Raises InputError if the file has no such SCRIPT, and what ``load_file`` raises.
+    """
+    module = load_file(path)
+    script = getattr(module, "SCRIPT", None)
+    if not callable(script) and not isinstance(script, Mapping):
+        raise InputError(
+            f"the file {path} does not define SCRIPT",
+            hint='add a line such as SCRIPT = {"PROMPT": [{"field": "value"}, ...]}, '
+            "or a function of the request",
+        )
+    return Scripted(script, name=f"scripted:{path.name}")
+
+
+def parse_system_names(text: str) -> tuple[str, ...]:
+    """Return the system names of a list with commas, each once, in their order; "all" stands for all systems.
+
+    A name may also be an import path or a file, as ``resolve_system`` reads it. Raises SettingError
+    for a system that there is not.
+    """
+    if text == "all":
+        return systems.list_systems()
+    names = tuple(dict.fromkeys(text.split(",")))
+    for name in names:
+        systems.resolve_system(name)
+    return names
+
+
+def find_missing_settings(names: Sequence[str], settings: Iterable[str]) -> dict[str, list[str]]:
+    """Return, for each system that lacks some of the given settings, the names that it lacks.
+
+    Systems that have all of them are left out, so the result is empty if all is well. Raises
+    SettingError for an unknown system.
+    """
+    missing: dict[str, list[str]] = {}
+    for name in names:
+        known = resolve_system(name).settings.setting_names()
+        unknown = [setting for setting in settings if setting not in known]
+        if unknown:
+            missing[name] = unknown
+    return missing
+
+
+def describe_missing_settings(missing: Mapping[str, Sequence[str]]) -> str:
+    """Return which system lacks which settings: "dog has no theta; triad has no theta, beta"."""
+    parts = []
+    for name, settings in missing.items():
+        listed = ", ".join(settings)
+        parts.append(f"{name} has no {listed}")
+    return "; ".join(parts)
+
+
+def load_history(workbench: Workbench, path: Path) -> None:
+    """Read a history file, and add its questions and turns to the dialogue of a workbench in their order.
+
+    The file has the form HISTORY_FORM. A text is a question, which is asked now; an object is a
+    turn, which is remembered as it is. Raises InputError if the file cannot be read or has another
+    form, and what asking raises.
+    """
+    try:
+        data = json.loads(disk.read_text(path))
+        entries = from_data(data, list[str | Turn])
+    except (OSError, ValueError, RecursionError) as exc:
+        problem = describe_validation_error(exc) if isinstance(exc, ValidationError) else exc
+        raise InputError(
+            f"cannot use the history {path}: {problem}", hint=f"write it as {HISTORY_FORM}"
+        ) from exc
+    for entry in entries:
+        if isinstance(entry, str):
+            run = workbench.begin(entry)
+            run.go_explained()
+            workbench.keep_turns()
+        else:
+            turns = (*workbench.dialogue.turns, entry)
+            workbench.continue_dialogue(Dialogue(turns))
 
 
 @dataclass(kw_only=True)

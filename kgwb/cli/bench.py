@@ -34,29 +34,29 @@ from kgwb.cli.arguments import (
     EACH_FIELDS,
     EACH_HELP,
     EACH_SYNTAX,
+    EXIT_CONDITION_MET,
+    EXIT_FAILED,
     PRICES_HELP,
     SLICE_HELP,
+    BudgetSpentError,
     PositiveInt,
-    QuestionArguments,
+    color,
     commands_for_each,
-    describe_missing_settings,
-    find_missing_settings,
     flag,
     name_assignment_folder,
     option,
     parse_assignments,
-    parse_system_names,
-)
-from kgwb.cli.report import write_report
-from kgwb.cli.terminal import (
-    EXIT_CONDITION_MET,
-    EXIT_FAILED,
-    BudgetSpentError,
-    color,
     print_error,
     print_tables,
     warn_about_rules,
 )
+from kgwb.cli.ask import (
+    QuestionArguments,
+    describe_missing_settings,
+    find_missing_settings,
+    parse_system_names,
+)
+from kgwb.cli.report import write_report
 from kgwb.errors import InputError
 from kgwb.kg.base import Graph
 from kgwb.llm.base import ChatModel

@@ -44,10 +44,11 @@ from kgwb.cli.arguments import (
     option,
     parse_assignments,
     positional,
+    print_tables,
+    write_and_print,
 )
 from kgwb.cli.bench import BenchCommand, SharedQuestions, WorkArguments
 from kgwb.cli.report import print_chart
-from kgwb.cli.terminal import print_tables, write_and_print
 from kgwb.errors import InputError
 from kgwb.kg import SAMPLE_NAMES
 from kgwb.kg.files import FORMAT_BY_EXTENSION

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kgwb import disk
-from kgwb.cli.arguments import flag, option, parse_assignments, positional
-from kgwb.cli.terminal import write_and_print
+from kgwb.cli.arguments import flag, option, parse_assignments, positional, write_and_print
 from kgwb.errors import InputError
 from kgwb.labs.collecting import collect_hand_ins
 from kgwb.labs.feedback_pages import save_student_pages

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 from kgwb.bench import BenchSetup
 from kgwb.bench.serve import ANY_DATASET, Text2SparqlServer
-from kgwb.cli.arguments import PositiveInt, QuestionArguments, option, parse_assignments
-from kgwb.cli.terminal import warn_about_rules
+from kgwb.cli.arguments import PositiveInt, option, parse_assignments, warn_about_rules
+from kgwb.cli.ask import QuestionArguments
 from kgwb.errors import InputError
 from kgwb.kg import is_endpoint_url
 from kgwb.text import single_line

@@ -12,7 +12,7 @@ from kgwb import cli
 from kgwb.bench import compare_runs
 from kgwb.bench.questions import BenchQuestion
 from kgwb.bench.results import read_results
-from kgwb.cli import arguments
+from kgwb.cli import ask
 from kgwb.errors import SettingError
 from kgwb.run import Run, System, agent, systems
 from kgwb.run.answers import Answer, Value
@@ -151,4 +151,4 @@ def test_the_terminal_asks_and_measures_several(
     folders = {path.name for path in (tmp_path / "out").iterdir() if path.is_dir()}
     assert folders == {"chatty_kg", "surveyor"}
     with pytest.raises(SettingError, match="cat"):
-        arguments.parse_system_names("dog,cat")
+        ask.parse_system_names("dog,cat")
