@@ -281,6 +281,13 @@ def single_line(value: object) -> str:
     return remove_controls(" ".join(words))
 
 
+def text_or_json(value: Any) -> str:
+    """Return a text as it is, and any other value as JSON."""
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False)
+
+
 def source_name(source: str) -> str:
     """Return the name of a graph for people: a whole URL, or the last part of a path."""
     text = single_line(source)

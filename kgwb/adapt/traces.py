@@ -34,7 +34,7 @@ from kgwb.run.run import read_only_run_of
 from kgwb.run.spans import NAMES
 from kgwb.run.steps import RESULT_TYPES, TRACED_QUERY, Call, call_key
 from kgwb.terms import Term, Triples
-from kgwb.text import list_first, mask_data, mask_text, shorten, single_line
+from kgwb.text import list_first, mask_data, mask_text, shorten, single_line, text_or_json
 
 HINT = "name a file of OTLP JSON, as kgwb export and OpenTelemetry's file exporters write it"
 ERROR_CODES = (2, "STATUS_CODE_ERROR")
@@ -474,11 +474,11 @@ def _part_text(part: Any) -> str:
     if not isinstance(part, dict):
         return str(part)
     if part.get("type") == "tool_call":
-        return f"{part.get('name')}({_to_text(part.get('arguments'))})"
+        return f"{part.get('name')}({text_or_json(part.get('arguments'))})"
     for name in ("content", "text", "response", "result"):
         if name in part:
-            return _to_text(part[name])
-    return _to_text(part)
+            return text_or_json(part[name])
+    return text_or_json(part)
 
 
 def _items_below(attributes: Mapping[str, Any], name: str) -> list[JsonObject]:
@@ -517,13 +517,6 @@ def _from_json(value: Any) -> Any:
         return mask_data(json.loads(value))
     except (ValueError, RecursionError):
         return value
-
-
-def _to_text(value: Any) -> str:
-    """Return a text as it is, and any other value as JSON."""
-    if isinstance(value, str):
-        return value
-    return json.dumps(value, ensure_ascii=False)
 
 
 def _as_list(value: Any) -> list[Any]:
@@ -567,7 +560,7 @@ def answer_text(data: Any) -> str:
 
     An output in which none is found is the answer as a whole, as JSON.
     """
-    return _text_in_fields(data, ANSWER_NAMES) or (_to_text(data) if data else "")
+    return _text_in_fields(data, ANSWER_NAMES) or (text_or_json(data) if data else "")
 
 
 def _text_in_fields(data: Any, names: tuple[str, ...]) -> str:
@@ -926,7 +919,7 @@ def add_queries(run: Run, spans: Sequence[Span], kg: Graph | None) -> None:
         step = steps[keys[span.span_id]]
         result = "no result in the trace"
         if step.output is not None:
-            result = one_line(_plain(step.output))
+            result = one_line(text_or_json(step.output))
         traced = TracedQuery(result, sparql)
         if kg is not None:
             try:
@@ -937,13 +930,6 @@ def add_queries(run: Run, spans: Sequence[Span], kg: Graph | None) -> None:
         found = traced.run_again
         if found and run.answer is not None:
             run.execution.answer = replace(found, text=run.answer.text)
-
-
-def _plain(output: Any) -> str:
-    """Return the result of a query as text, or as JSON text."""
-    if isinstance(output, str):
-        return output
-    return json.dumps(output, ensure_ascii=False)
 
 
 def _execute(kg: Graph, sparql: str) -> Answer:

@@ -22,6 +22,7 @@ from kgwb.llm.base import (
     text_of_fields,
 )
 from kgwb.records import JsonObject
+from kgwb.text import text_or_json
 
 INSTRUCTIONS_MARK = "the first message"
 """Recorded as ``instructions`` of a request whose instructions are its first message."""
@@ -252,9 +253,7 @@ def _calls_in(data: JsonObject) -> list[JsonObject]:
         function = part.get("function", part)
         arguments = function.get("arguments", function.get("input"))
         if "name" in function and arguments is not None:
-            if not isinstance(arguments, str):
-                arguments = json.dumps(arguments, ensure_ascii=False)
-            called = {"name": function["name"], "arguments": arguments}
+            called = {"name": function["name"], "arguments": text_or_json(arguments)}
             call_id = part.get("call_id", part.get("id"))
             calls.append({"id": call_id, "type": "function", "function": called})
     return calls
@@ -265,9 +264,7 @@ def _chat_output(part: JsonObject, open_ids: list[str]) -> JsonObject:
 
     The id of its call is taken out of ``open_ids``: the one that it names, else the first.
     """
-    content = _joined_texts(part.get("output", part.get("content")))
-    if not isinstance(content, str):
-        content = json.dumps(content, ensure_ascii=False)
+    content = text_or_json(_joined_texts(part.get("output", part.get("content"))))
     if not open_ids:
         return {"role": "user", "content": content}
     known = [part[name] for name in OUTPUT_IDS if part.get(name) in open_ids]

@@ -14,7 +14,6 @@ A text that begins with a message has no header. It declares the variables that 
 from __future__ import annotations
 
 import difflib
-import json
 import os
 import re
 import shutil
@@ -28,6 +27,7 @@ from kgwb import disk
 from kgwb.errors import PromptError
 from kgwb.llm.base import Message
 from kgwb.records import JsonObject, frozen
+from kgwb.text import text_or_json
 
 VARIABLE = re.compile(r"\{\{\s*([A-Za-z_]\w*)\s*\}\}")
 HEADS = ("system", "user", "assistant", "example")
@@ -67,7 +67,7 @@ class Prompt:
         self._check_variables(variables)
         texts = {}
         for name, value in variables.items():
-            texts[name] = _to_text(value)
+            texts[name] = text_or_json(value)
         contents = []
         for message in self.messages:
             content = VARIABLE.sub(lambda match: texts[match[1]], message.content)
@@ -101,7 +101,7 @@ class Prompt:
         for match in VARIABLE.finditer(template):
             parts["instructions"] -= len(match[0])
             name = match[1]
-            value = _to_text(variables.get(name, ""))
+            value = text_or_json(variables.get(name, ""))
             parts[name] = parts.get(name, 0) + len(value)
         return {name: count for name, count in parts.items() if count}
 
@@ -120,13 +120,6 @@ class Prompt:
                 hint=f"the line `variables:` of prompts/{self.name}.md, or its messages if it has no "
                 "header, must name exactly the variables that its agent fills in",
             )
-
-
-def _to_text(value: Any) -> str:
-    """Return a text as it is, and any other value as JSON."""
-    if isinstance(value, str):
-        return value
-    return json.dumps(value, ensure_ascii=False)
 
 
 @lru_cache(maxsize=256)
@@ -556,7 +549,7 @@ def _describe_unread_file(name: str, known_names: Collection[str]) -> list[str]:
 MESSAGE_LINE = re.compile(r"^\[(system|user|assistant|developer|tool)\]\s*$", re.MULTILINE)
 
 
-def messages_to_text(messages: Iterable[Message]) -> str:
+def messagestext_or_json(messages: Iterable[Message]) -> str:
     """Return messages as text: each below a line with its role in brackets."""
     text = "\n\n".join(f"[{message.role}]\n{message.content}" for message in messages)
     return f"{text}\n"
