@@ -619,24 +619,18 @@ def render_answers(row: BenchRow, names: Mapping[str, str]) -> Html:
     result that a limit cut says so, one that is the name of a gold thing, and one of which an assertion
     does not hold. ``names`` are those of ``name_values``.
     """
-    parts = [h.div("", render_verdict(row))]
-    if row["error"]:
-        parts.append(h.note(shorten(row["error"]), level="bad"))
-    else:
-        parts.append(_render_values(row, "answers", names))
-    scores = row.get("by_column")
-    if scores and is_lost(row):
-        by_column = ", ".join(f"{column} {score:.2f}" for column, score in scores.items())
-        parts.append(h.div("soft", f"by column: {by_column}"))
-    cut_rows = row.get("cut_rows")
-    if cut_rows:
-        cut = f"the result of its query was cut at {pluralize(cut_rows, 'row')}"
-        parts.append(h.div("soft", cut))
-    if read_names(row) != row["answers"]:
-        parts.append(h.div("soft", "a name of a gold thing: the answer should have the thing"))
-    for failed in list_failed(row):
-        parts.append(h.div("soft", failed))
-    return h.join(*parts)
+    return render_template(
+        f"{TEMPLATES}/answer.html",
+        h=h,
+        shorten=shorten,
+        pluralize=pluralize,
+        row=row,
+        verdict=render_verdict(row),
+        values=_render_values(row, "answers", names),
+        is_lost=is_lost(row),
+        has_names=read_names(row) != row["answers"],
+        failed_assertions=list_failed(row),
+    )
 
 
 def render_gold(row: BenchRow, names: Mapping[str, str]) -> Html:
