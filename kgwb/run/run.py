@@ -655,7 +655,7 @@ class Run(Engine):
         self._refuse_if_read_only()
         key = self._key_of(step)
         if messages is not None:
-            self._check_model_call(key, number)
+            self._check_known_call(key, number)
         if isinstance(messages, str):
             messages = messages_from_text(messages)
         if messages is None:
@@ -682,37 +682,36 @@ class Run(Engine):
         if text is None:
             self.record.edited_replies.pop((key, number), None)
         else:
-            self._check_model_call(key, number)
+            self._check_known_call(key, number)
             self.record.edited_replies[key, number] = text
         self.record.append(reply={"step": key, "call": number, "value": text})
         self._return_to([key])
         return self
 
-    def _check_model_call(self, key: str, number: int) -> None:
+    def _check_known_call(self, key: str, number: int) -> None:
         """Raise SettingError if a step was executed and made no model call of this number.
 
         A step that is not done, or whose output was put in by hand, passes: its calls are not
         known.
         """
         step = self.steps_by_key.get(key)
-        if step is None or not step.done or step.origin == "by hand":
-            return
+        if step is not None and step.done and step.origin != "by hand":
+            self._check_model_call(step, number)
+
+    def _check_model_call(self, step: Step, number: int) -> None:
+        """Raise SettingError if a step has no model call of this number."""
         calls = len(step.model_calls)
-        if number < calls:
+        if 0 <= number < calls:
             return
-        if calls:
-            made = pluralize(calls, "model call")
-            raise SettingError(
-                f"the step {key} made {made}, and there is no number {number}",
-                hint=f"give a number from 0 to {calls - 1}",
-            )
-        asking = [other.key for other in self.steps if other.model_calls]
-        hint = "no step of this run made one"
-        if asking:
-            hint = "name a step that made one: " + ", ".join(asking)
-        raise SettingError(
-            f"no messages can be edited: the step {key} made no model call", hint=hint
-        )
+        problem = f"made {pluralize(calls, 'model call')}, and there is no number {number}"
+        hint = f"give a number from 0 to {calls - 1}"
+        if not calls:
+            problem = "made no model call"
+            asking = [other.key for other in self.steps if other.model_calls]
+            hint = f"name a step that made one: {', '.join(asking)}"
+            if not asking:
+                hint = "no step of this run made one"
+        raise SettingError(f"the step {step.key} {problem}", hint=hint)
 
     def _return_to(self, edited_keys: Collection[str]) -> None:
         """Mark the run as edited, and set its position back to before the first edited step.
@@ -870,20 +869,16 @@ class Run(Engine):
         Raises SettingError if the step has no such call or for another ``times``, PromptError for a
         text without roles, and the ModelErrors of the models.
         """
-        calls = self[step].model_calls
-        if not 0 <= number < len(calls):
-            count = pluralize(len(calls), "model call")
-            hint = f"give a number from 0 to {len(calls) - 1}" if calls else "name another step"
-            raise SettingError(
-                f"step {step} has {count}, and no number {number} that could be asked again",
-                hint=hint,
-            )
+        asked = self[step]
+        self._check_model_call(asked, number)
         check_times(times)
         if isinstance(messages, str):
             messages = messages_from_text(messages)
         models = model if isinstance(model, list | tuple) else [model]
         opened = [open_model(each) for each in models]
-        return ask_call_again(calls[number], opened, messages, times, self.unrecorded_graph)
+        return ask_call_again(
+            asked.model_calls[number], opened, messages, times, self.unrecorded_graph
+        )
 
     def diff(self, other: Run) -> Differences:
         """Return this run's steps beside the other's, aligned by key."""

@@ -151,13 +151,16 @@ class Call:
         The result, of the type ``result_type``, is named "reply". Seconds are rounded to
         microseconds.
         """
-        data = {
+        reply = to_data(self.result, self.result_type)
+        return {**self._other_data(), "request": self.request, "reply": reply}
+
+    def _other_data(self) -> JsonObject:
+        """Return all of the data of ``to_data`` but request and reply."""
+        data: JsonObject = {
             "key": self.key,
             "kind": self.kind,
             "step": self.step,
-            "request": self.request,
             "repeat": self.repeat,
-            "reply": to_data(self.result, self.result_type),
             "taken_at": self.taken_at,
             "seconds": round(self.seconds, 6),
         }
@@ -170,17 +173,7 @@ class Call:
 
         ``request_json`` is the canonical JSON text of the request, if it is known.
         """
-        others = {
-            "key": self.key,
-            "kind": self.kind,
-            "step": self.step,
-            "repeat": self.repeat,
-            "taken_at": self.taken_at,
-            "seconds": round(self.seconds, 6),
-        }
-        if self.response is not None:
-            others["response"] = self.response
-        start = encode_data(others).removesuffix("}")
+        start = encode_data(self._other_data()).removesuffix("}")
         request_json = request_json or encode_canonical(self.request)
         return f'{start},"request":{request_json},"reply":{self._reply_to_json()}}}'
 
