@@ -23,7 +23,6 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 from urllib.parse import quote
-from xml.etree import ElementTree
 
 from kgwb import disk
 from kgwb.bench.assertions import count_held, list_failed
@@ -58,8 +57,9 @@ from kgwb.errors import GraphFileError, InputError
 from kgwb.kg import VOCABULARIES, Vocabulary, find_graph_file
 from kgwb.kg.files import identify_files
 from kgwb.records import JsonObject, frozen
+from kgwb.show.html import render_template
 from kgwb.show.run_state import ERROR, GAVE_UP, RIGHT, UNANSWERED, WRONG
-from kgwb.text import mask_text, pluralize, remove_controls, single_line
+from kgwb.text import mask_text, pluralize, single_line
 
 PASSED = "passed"
 FAILURE = "failure"
@@ -296,24 +296,12 @@ def write_junit(path: Path, suites: Sequence[Suite], conditions: Sequence[Condit
     Each condition is a case of its own in each suite, which fails if it is met. Raises InputError
     if the file cannot be written.
     """
-    root = ElementTree.Element("testsuites", name="kgwb")
+    listed = []
     for suite in suites:
         cases = [*suite.cases, *_cases_of_conditions(suite, conditions)]
-        counts = Counter(case.state for case in cases)
-        element = ElementTree.SubElement(
-            root,
-            "testsuite",
-            name=_clean(suite.name),
-            tests=str(len(cases)),
-            failures=str(counts[FAILURE]),
-            errors=str(counts[ERROR_CASE]),
-            skipped=str(counts[SKIPPED]),
-        )
-        for case in cases:
-            _add_case(element, suite, case)
-    ElementTree.indent(root)
-    text = ElementTree.tostring(root, encoding="unicode", xml_declaration=False)
-    _write(path, f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n')
+        listed.append((suite.name, cases, Counter(case.state for case in cases)))
+    text = render_template("bench/templates/junit.xml", suites=listed)
+    _write(path, f"{text}\n")
 
 
 def _cases_of_conditions(suite: Suite, conditions: Sequence[Condition]) -> Iterator[Case]:
@@ -323,30 +311,6 @@ def _cases_of_conditions(suite: Suite, conditions: Sequence[Condition]) -> Itera
         state = FAILURE if is_met else PASSED
         text = _describe_condition(condition, suite)
         yield Case(str(condition), "--fail-if", state, "met", text, 0)
-
-
-def _add_case(parent: ElementTree.Element, suite: Suite, case: Case) -> None:
-    """Add a "testcase" element of a case to a suite's element.
-
-    A case that did not pass has an element inside that is named by its state and has outcome and
-    text.
-    """
-    element = ElementTree.SubElement(
-        parent,
-        "testcase",
-        classname=_clean(suite.name),
-        name=_clean(f"{case.id}: {case.question}"),
-        time=f"{case.seconds:.3f}",
-    )
-    if case.state != PASSED:
-        message = _clean(f"{case.outcome}: {case.text}")
-        ElementTree.SubElement(element, case.state, message=message)
-
-
-def _clean(text: str) -> str:
-    """Return a text that XML can hold: without control characters and lone surrogates."""
-    without_controls = remove_controls(text)
-    return without_controls.encode("utf-8", "replace").decode("utf-8")
 
 
 def write_json(path: Path, suites: Sequence[Suite], conditions: Sequence[Condition] = ()) -> None:
