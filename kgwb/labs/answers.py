@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from operator import methodcaller
 from typing import Annotated, Any, NewType
 
 from pydantic import AfterValidator, BaseModel, JsonValue, TypeAdapter, ValidationError
@@ -28,7 +29,7 @@ ReplyText = NewType("ReplyText", str)
 """The reply of a model: JSON as text. A dictionary is read as the JSON object that it writes."""
 
 SEPARATORS = re.compile(r"[,;\n]")
-NUMBER = re.compile(r"-?\d+(?:[.,]\d+)?")
+NUMBER = re.compile(r"(?<!\w)-?\d+(?:[.,]\d+)?(?!\w)")
 WHOLE_NUMBER = re.compile(r"-?\d+(?:\s*[-–]\s*\d+)?")
 """A number in a list such as "2,4,5", where a comma is no decimal comma. A range such as "1-9" is one, and not read."""
 TRIPLE_FIELDS = (("subject",), ("predicate", "relation", "property"), ("object",))
@@ -46,8 +47,12 @@ def fit_form(data: Any, answer_type: Any, conjunctions: Sequence[str] = ()) -> A
     if answer_type == NamedChoice and isinstance(data, str):
         for conjunction in conjunctions:
             data = data.replace(f" {conjunction} ", ",")
-    fit = FITTING.get(answer_type)
-    return fit(data) if fit else data
+    _, fit = FORMS.get(answer_type, OTHER_FORM)
+    return fit(data)
+
+
+def _keep(data: Any) -> Any:
+    return data
 
 
 def _fit_single(data: Any) -> Any:
@@ -66,15 +71,14 @@ def _fit_reply(data: Any) -> Any:
 
 
 def _fit_number(data: Any) -> Any:
-    """Return the number that a text, or a list of one value, writes with a point or a comma.
+    """Return the only number in a text, or in a list of one value, with a point or a comma: "8 triples" is 8.0.
 
-    A number in text becomes a float. What is not a number is returned unchanged, but out of a list
-    of one.
+    A number in text becomes a float. A text with no number or several, and other data, are returned
+    unchanged, but out of a list of one.
     """
     data = _fit_single(data)
-    if isinstance(data, str) and NUMBER.fullmatch(data.strip()):
-        return float(data.strip().replace(",", "."))
-    return data
+    numbers = NUMBER.findall(data) if isinstance(data, str) else []
+    return float(numbers[0].replace(",", ".")) if len(numbers) == 1 else data
 
 
 def _fit_whole_number(data: Any) -> Any:
@@ -162,22 +166,24 @@ def _fit_triple(data: Any) -> Any:
     return parts
 
 
-FITTING = {
-    str: _fit_single,
-    ReplyText: _fit_reply,
-    float: _fit_number,
-    int: _fit_whole_number,
-    NumberedChoice: _fit_numbers,
-    NamedChoice: _fit_names,
-    NamedNumber: _fit_named_number,
-    AnswerTriples: _fit_triples,
+FORMS = {
+    str: ("example.text", _fit_single),
+    ReplyText: ("example.reply", _fit_reply),
+    float: ("example.number", _fit_number),
+    int: ("example.whole-number", _fit_whole_number),
+    NumberedChoice: ("example.numbers", _fit_numbers),
+    NamedChoice: ("example.names", _fit_names),
+    NamedNumber: ("example.named-number", _fit_named_number),
+    AnswerTriples: ("example.triples", _fit_triples),
 }
-"""How the data of each type of answer are read."""
+"""For each type of answer, the key of the text that shows it, and how data are read."""
+OTHER_FORM = ("example.other", _keep)
 
 
 def to_name(text: str) -> str:
-    """Return a name of a system or an agent as code writes it: "Chatty-KG" is "chatty_kg"."""
-    return re.sub(r"[\W_]+", "_", text.strip().casefold()).strip("_")
+    """Return a name of a system or an agent as code writes it: "the Chatty-KG system" is "chatty_kg"."""
+    name = re.sub(r"[\W_]+", "_", text.casefold()).strip("_")
+    return re.sub(r"^the_|_(agent|system)$", "", name)
 
 
 def expand_iri(text: str, prefix: str, namespace: str) -> str:
@@ -243,8 +249,8 @@ def check_answer(task: Task, answer: object) -> str:
     """Check an answer of any type, and return what is wrong with it, as a text for the student; "" if it is right.
 
     A text of more than MAX_CHECKED_CHARS characters, and a value of another type than the task's,
-    are wrong without a check: the feedback has the first part that cannot be read, and the text of the
-    key "TASK.example", which says how to write it. The task's own check gets the value that
+    are wrong without a check: the feedback has the first part that cannot be read, and how to write it: the
+    text of the key "TASK.example", else that for the type in FORMS. The task's own check gets the value that
     ``read_value`` reads, or the run itself. A KgwbError that it raises, as for an invalid query, is
     what is wrong. Raises CheckFailedError for any other error.
     """
@@ -263,7 +269,7 @@ def check_answer(task: Task, answer: object) -> str:
                 answer = exc.errors()[0]["input"]
             example = f"{task.name}.example"
             if not texts.has(example):
-                example = "example.other"
+                example, _ = FORMS.get(task.answer_type, OTHER_FORM)
             return texts.get(
                 "answer.unread", part=shorten(repr(answer)), example=texts.get(example)
             )
@@ -291,8 +297,10 @@ def read_value(task: Task, answer: object) -> Any:
 def _to_json_data(answer: object) -> Any:
     """Return the JSON data of a value. Raises ValueError for one that has no JSON form."""
     try:
-        return to_jsonable_python(answer)
-    except (PydanticSerializationError, RecursionError) as exc:
+        return to_jsonable_python(
+            answer, fallback=methodcaller("tolist")
+        )  # numpy's and pandas' values
+    except (PydanticSerializationError, RecursionError, AttributeError, TypeError) as exc:
         raise ValueError("the value has no JSON form") from exc
 
 

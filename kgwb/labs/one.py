@@ -6,29 +6,35 @@ import re
 from collections.abc import Collection, Sequence
 from functools import cache, partial
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 from kgwb.kg.embeddings import EmbeddingIndex, Embeddings
 from kgwb.kg.queries import describe_vertices
 from kgwb.labs.answers import AnswerTriples, NamedChoice, NumberedChoice, expand_iri
-from kgwb.labs.changed_graphs import ChangedGraph, change_sample, find_other_reason, list_triples
+from kgwb.labs.changed_graphs import (
+    change_sample,
+    find_other_reason,
+    find_right_run,
+    find_triple_problem,
+    list_triples,
+    load_data,
+    load_right_answers,
+    split_words,
+)
 from kgwb.labs.material import DIALOGUE
 from kgwb.labs.recorded import (
     FIRST_WRONG_AGENTS,
+    SCHOLARS_RUN,
     find_first_edited_steps,
     open_lost_run,
     set_triples,
 )
 from kgwb.labs.tasks import (
     Lab,
-    Stage,
     compare_choices,
-    find_wrong_triple,
     open_sample,
-    split_words,
 )
 from kgwb.labs.texts import Problem, say
-from kgwb.llm.rules.words import RELATION_PHRASES
 from kgwb.records import to_data
 from kgwb.run import Run
 from kgwb.run.answers import Answer
@@ -38,10 +44,10 @@ from kgwb.workbench import Workbench
 def prepare_checks() -> None:
     """Make the changed sample graphs, and embed the questions that task 1.2 compares with."""
     _index_questions(Embeddings().name)
-    for change in (TWO_FILMS_CHANGE, *(lost.change for lost in LOST_ANSWERS.values())):
-        change_sample(change.sample, change.update)
-    for _, _, minutes in CHANGED_MINUTES:
-        change_sample("films", SET_MINUTES + minutes)
+    for right in load_right_answers().values():
+        right.open_changed()
+    for row in load_data()["running_times"]:
+        change_sample("films", SET_MINUTES + row["update"])
 
 
 LAB = Lab(1, "lab1.title", prepare=prepare_checks)
@@ -53,43 +59,6 @@ STORY = "Roadside Picnic"
 """The label of the right answer."""
 NAME = "harry potter"
 """The only name in the question of the second task."""
-RIGHT_SUBJECTS = (
-    "Harry Potter's first movie",
-    "the first Harry Potter film",
-    "the initial Harry Potter movie",
-)
-OTHER_SUBJECTS = (
-    "Harry Potter",
-    "the Harry Potter movie",
-    "Harry Potter's second movie",
-    "the third Harry Potter film",
-    "the next Harry Potter movie",
-    "Harry Potter's last movie",
-    "Harry Potter's first book",
-    "the first book of Harry Potter",
-    "Harry Potter's first actor",
-    "the first Harry Potter trailer",
-    "the teaser of the first Harry Potter movie",
-    "the first Harry Potter DVD",
-    "the first Harry Potter series",
-    "the first Harry Potter fan movie",
-    "the first two Harry Potter movies",
-    "the first Harry Potter game",
-    "the soundtrack of the first Harry Potter movie",
-    "the author of Harry Potter's first movie",
-    "the first movie of the author of Harry Potter",
-    "the first movie by the author of Harry Potter",
-)
-"""What a question near the right one is about instead."""
-RELEASE_QUESTIONS = (
-    "When was {} shown in cinemas?",
-    "On which date did {} premiere?",
-    "In what year was {} released?",
-    "When was {} released?",
-    "When did {} come out?",
-    "What is the release date of {}?",
-    "In which year was {} released?",
-)
 ASKS_MORE = re.compile(
     r"\b(and|or|but|also|not|never|before|after|19\d\d|20\d\d)\b|\?\s*\w+", re.IGNORECASE
 )
@@ -101,6 +70,14 @@ FIRST_RELEASE = re.compile(
     re.IGNORECASE,
 )
 """What asks for the first release of a movie that is not said to be the first, or for the first part of one."""
+OTHER_THING = re.compile(
+    r"\b(movie|film|picture)(['’]s|s)? (?!(\w+(ed|ly)|theat\w*|cinema\w*|premiere?|releases?|release|debut|hit"
+    r"|of|in|from|about|on|by|for|with|to|at|ever|when|that|which|first|was|were|is|did|has|had|been|be|come|came"
+    r"|out|reach|open|appear|appears|shown|get|got|go|went|start|begin|began|become|became|made"
+    r"|adaptation|version|series|franchise|saga)\b)\w",
+    re.IGNORECASE,
+)
+"""A movie that only says more about another thing, as in "movie poster"."""
 ASKS_DATE = re.compile(
     r"^(?!.*\b(how|why|who|whose|where|week|leave|left|end|ended|what(?!.*\b(date|year|day)))\b)"
     r".*\b(when|date|year|day)\b",
@@ -115,90 +92,6 @@ RELEASE = re.compile(
 """A word for the release of a movie."""
 FILMS_NAMESPACE = "https://kgwb.example/films/"
 FILMS_PREFIX = "fl:"
-
-
-TWO_FILMS_CHANGE = ChangedGraph(
-    "films",
-    """DELETE DATA { fl:Inception fl:director fl:Christopher_Nolan };
-    INSERT DATA { fl:Inception fl:director fl:Akira_Kurosawa };
-    DELETE { fl:The_Prestige ?other ?value } WHERE {
-        VALUES ?other { fl:screenwriter fl:country fl:originalLanguage fl:genre fl:releaseDate }
-        fl:The_Prestige ?other ?value
-    }""",
-    ("Interstellar", "The Dark Knight", "The Prestige"),
-)
-"""Inception is by another director than its writer, and less is known of The Prestige."""
-
-
-class LostAnswer(NamedTuple):
-    """The right answer of a recorded run that lost it."""
-
-    labels: tuple[str, ...]
-    change: ChangedGraph
-    """A changed graph on which the repaired run must have the right answer too."""
-    stage: Stage = "understand"
-    """The stage of the first wrong step."""
-
-
-LOST_ANSWERS = {
-    1: LostAnswer(
-        ("Louisa May Alcott",),
-        ChangedGraph(
-            "films",
-            """DELETE DATA { fl:Little_Women_novel fl:author fl:Louisa_May_Alcott };
-            INSERT DATA { fl:Little_Women_novel fl:author fl:Stanislaw_Lem }""",
-            ("Stanisław Lem",),
-        ),
-    ),
-    2: LostAnswer(
-        ("Bernard Herrmann",),
-        ChangedGraph(
-            "films",
-            """DELETE DATA { fl:Vertigo fl:composer fl:Bernard_Herrmann };
-            INSERT DATA { fl:Vertigo fl:composer fl:Joe_Hisaishi }""",
-            ("Joe Hisaishi",),
-        ),
-    ),
-    3: LostAnswer(
-        ("Francis Ford Coppola",),
-        ChangedGraph(
-            "films",
-            """DELETE DATA { fl:The_Godfather_film fl:director fl:Francis_Ford_Coppola };
-            INSERT DATA { fl:The_Godfather_film fl:director fl:Akira_Kurosawa }""",
-            ("Akira Kurosawa",),
-        ),
-    ),
-    4: LostAnswer(
-        ("Howl's Moving Castle", "My Neighbor Totoro", "Spirited Away", "The Boy and the Heron"),
-        ChangedGraph(
-            "films",
-            """DELETE DATA { fl:Spirited_Away fl:composer fl:Joe_Hisaishi };
-            INSERT DATA { fl:Spirited_Away fl:composer fl:Wendy_Carlos };
-            DELETE { fl:My_Neighbor_Totoro ?other ?value } WHERE {
-                VALUES ?other { fl:director fl:screenwriter fl:country fl:originalLanguage fl:genre }
-                fl:My_Neighbor_Totoro ?other ?value
-            }""",
-            ("Howl's Moving Castle", "My Neighbor Totoro", "The Boy and the Heron"),
-        ),
-    ),
-    5: LostAnswer(
-        ("Geoffrey Hinton", "Yann LeCun", "Yoshua Bengio"),
-        ChangedGraph(
-            "scholars",
-            """DELETE DATA {
-                sc:Geoffrey_Hinton sc:turingAwardYear "2018"^^xsd:gYear .
-                sc:Tim_Berners-Lee sc:turingAwardYear "2016"^^xsd:gYear
-            };
-            INSERT DATA {
-                sc:Geoffrey_Hinton sc:turingAwardYear "2016"^^xsd:gYear .
-                sc:Tim_Berners-Lee sc:turingAwardYear "2018"^^xsd:gYear
-            }""",
-            ("Tim Berners-Lee", "Yann LeCun", "Yoshua Bengio"),
-        ),
-        "query",
-    ),
-}
-"""The recorded runs of the last tasks, by their number in the folder recordings/lost/chatty_kg."""
 
 
 @LAB.task(stage="understand")
@@ -250,21 +143,21 @@ def _find_other_movie(question: str) -> Problem:
     """Return "" if a question is about the first movie, and its first release need not be meant; else feedback."""
     index, first_movies = _index_questions(Embeddings().name)
     [(nearest, _)] = index.nearest(question, 1)
-    if FIRST_RELEASE.search(question) or nearest >= first_movies:
-        return "1.2.no-first-movie"
-    return ""
+    is_other = FIRST_RELEASE.search(question) or OTHER_THING.search(question)
+    return "1.2.no-first-movie" if is_other or nearest >= first_movies else ""
 
 
 @cache
 def _index_questions(embeddings: str) -> tuple[EmbeddingIndex, int]:
-    """Return an index of RELEASE_QUESTIONS about RIGHT_SUBJECTS, then OTHER_SUBJECTS, and how many the first are.
+    """Return an index of questions about the first movie, then about other things, and how many the first are.
 
     It is made once for these embeddings.
     """
+    data = load_data()["first_movie"]
     questions = []
-    for subject in (*RIGHT_SUBJECTS, *OTHER_SUBJECTS):
-        questions += [question.format(subject) for question in RELEASE_QUESTIONS]
-    first_movies = len(RIGHT_SUBJECTS) * len(RELEASE_QUESTIONS)
+    for subject in (*data["subjects"], *data["other_subjects"]):
+        questions += [question.format(subject) for question in data["questions"]]
+    first_movies = len(data["subjects"]) * len(data["questions"])
     return EmbeddingIndex(questions, Embeddings(embeddings)), first_movies
 
 
@@ -272,11 +165,9 @@ def _index_questions(embeddings: str) -> tuple[EmbeddingIndex, int]:
 def check_triples(facts: AnswerTriples) -> Problem:
     """Return "" if Chatty-KG gives the right answer with these triples, else feedback.
 
-    They take the place of the QIR agent's for TWO_FILMS_QUESTION; all other agents use ``rules``. They
-    must have the form that ``_find_form_problem`` checks. No triple may be the wrong way round, and the
-    answer must be right on TWO_FILMS_CHANGE too. If there is no answer, the triples are tried in the
-    words that ``_reword`` gives them. If there is none still, the feedback names the first triple that
-    alone has none.
+    They take the place of the QIR agent's; all other agents use ``rules``. They must have the form that
+    ``_find_form_problem`` checks, and pass what ``find_right_run`` and ``find_triple_problem`` check.
+    The feedback on triples without an answer names the first one that alone has none.
     """
     facts = [(subject.strip(), relation.strip(), end.strip()) for subject, relation, end in facts]
     ends = set(chain.from_iterable(fact[::2] for fact in facts))
@@ -285,19 +176,15 @@ def check_triples(facts: AnswerTriples) -> Problem:
     if problem:
         return problem
     [unknown] = unknowns
-    run_on_films = partial(_run_with_triples, TWO_FILMS_QUESTION, target=unknown)
-    run = run_on_films(facts)
-    if not run.answer:
-        run = run_on_films(list(map(_reword, facts)))
+    right = load_right_answers()[TWO_FILMS_QUESTION]
+    run = _run_with_triples(TWO_FILMS_QUESTION, facts, unknown)
+    right_run = find_right_run(run, right)
+    if right_run:
+        return find_triple_problem(run, right_run, right)
     for fact in facts:
-        if not (run.answer or run_on_films([fact]).answer):
+        if not (run.answer or _run_with_triples(TWO_FILMS_QUESTION, [fact], unknown).answer):
             return say("1.3.not-found", triple=fact)
-    films = ("Inception", "Interstellar", "The Dark Knight", "The Prestige")
-    return (
-        _compare_answer(run.answer, films)
-        or find_wrong_triple(facts, {unknown.casefold(): 0})
-        or find_other_reason(run, TWO_FILMS_CHANGE)
-    )
+    return _compare_answer(run.answer, right.labels)
 
 
 def _find_form_problem(facts: AnswerTriples, ends: set[str], unknowns: set[str]) -> Problem:
@@ -320,17 +207,6 @@ def _find_form_problem(facts: AnswerTriples, ends: set[str], unknowns: set[str])
         if unknowns.isdisjoint(fact):
             return say("1.3.not-found", triple=fact)
     return ""
-
-
-def _reword(fact: tuple[str, str, str]) -> tuple[str, str, str]:
-    """Return a triple with its relation in the words of ``rules``: "starring actor cast" for "has actor".
-
-    A relation of which ``rules`` knows no word stays as it is.
-    """
-    subject, relation, object_ = fact
-    words = split_words(relation).split()
-    phrases = [RELATION_PHRASES[word] for word in words if word in RELATION_PHRASES]
-    return subject, " ".join(phrases) or relation, object_
 
 
 @LAB.task(stage="link")
@@ -394,7 +270,7 @@ def check_longest_film(sparql: str) -> Problem:
     """Return "" if a SELECT on the graph films finds Stanley Kubrick's longest film, else feedback.
 
     It must have one row that names this film, and none of his others, by a label in any language or
-    its IRI, in any column. It must find the longest film on each graph of CHANGED_MINUTES too. Raises
+    its IRI, in any column. It must find the longest film on each graph with changed running times too. Raises
     a GraphError if the query fails.
     """
     if "SELECT" not in sparql.upper():
@@ -403,10 +279,11 @@ def check_longest_film(sparql: str) -> Problem:
     problem = _find_film_problem(rows, "The_Shining", sparql)
     if problem:
         return problem
-    for key, longest, minutes in CHANGED_MINUTES:
-        changed = change_sample("films", SET_MINUTES + minutes)
+    for row in load_data()["running_times"]:
+        changed = change_sample("films", SET_MINUTES + row["update"])
+        longest = row["longest"]
         if _find_film_problem(changed.select(sparql).rows, longest, sparql):
-            return say(key, film=longest.replace("_", " "))
+            return say(row["feedback"], film=longest.replace("_", " "))
     return ""
 
 
@@ -414,46 +291,6 @@ SET_MINUTES = """DELETE { ?film fl:runtime ?minutes }
 WHERE { ?film fl:director fl:Stanley_Kubrick ; fl:runtime ?minutes };
 """
 """The beginning of an update that gives the films other running times."""
-CHANGED_MINUTES = (
-    (
-        "1.6.not-by-time",
-        "A_Clockwork_Orange",
-        "INSERT DATA { fl:A_Clockwork_Orange fl:runtime 136 }",
-    ),
-    (
-        "1.6.other-role",
-        "The_Shining",
-        """INSERT DATA {
-            fl:The_Shining fl:runtime 144 .
-            fl:A_Clockwork_Orange fl:runtime 136 .
-            fl:Seven_Samurai fl:screenwriter fl:Stanley_Kubrick ; fl:starring fl:Stanley_Kubrick
-        }""",
-    ),
-    (
-        "1.6.as-text",
-        "The_Shining",
-        "INSERT DATA { fl:The_Shining fl:runtime 144 . fl:A_Clockwork_Orange fl:runtime 99 }",
-    ),
-    (
-        "1.6.other-order",
-        "A_Clockwork_Orange",
-        """INSERT DATA {
-            fl:A_Clockwork_Orange fl:runtime 160 .
-            fl:The_Shining fl:runtime 144 .
-            fl:2001_A_Space_Odyssey fl:runtime 136
-        }""",
-    ),
-    (
-        "1.6.other-order",
-        "2001_A_Space_Odyssey",
-        """INSERT DATA {
-            fl:A_Clockwork_Orange fl:runtime 144 .
-            fl:The_Shining fl:runtime 136 .
-            fl:2001_A_Space_Odyssey fl:runtime 160
-        }""",
-    ),
-)
-"""Of each changed graph the feedback on a query that fails there, the longest film, and the update."""
 
 
 def _find_film_problem(rows: Sequence[Sequence[Any]], film: str, sparql: str) -> Problem:
@@ -497,10 +334,10 @@ SELECT ?film ?label WHERE {{
 
 
 def _add_repair_task(number: int) -> None:
-    """Add a task to LAB: to repair the run of LOST_ANSWERS with this number. Its check gets the student's run."""
-    lost = LOST_ANSWERS[number]
+    """Add a task to LAB: to repair the lost run with this number. Its check gets the student's run."""
+    stage = "query" if number == SCHOLARS_RUN else "understand"
 
-    @LAB.task(stage=lost.stage, is_free=True, open_run=partial(open_lost_run, number))
+    @LAB.task(stage=stage, is_free=True, open_run=partial(open_lost_run, number))
     def check_repaired_run(run: Run) -> Problem:
         """Return "" if the student's run is the lost run, rightly repaired, else feedback.
 
@@ -514,32 +351,36 @@ def _add_repair_task(number: int) -> None:
             return "lost.not-changed"
         if run.has_pending_edits:
             return "lost.not-executed"
-        return _judge_repair(run, lost_run, number)
+        return _judge_repair(run, lost_run, FIRST_WRONG_AGENTS[number])
 
 
-for _number in LOST_ANSWERS:
+for _number in FIRST_WRONG_AGENTS:
     _add_repair_task(_number)
 
 
-def _judge_repair(run: Run, lost_run: Run, number: int) -> Problem:
+def _judge_repair(run: Run, lost_run: Run, wrong_agents: Collection[str]) -> Problem:
     """Return "" if the first edit of a run is at a first wrong step and the answer is right, else feedback.
 
-    Feedback says that no edit changes a value, that the step is right but not the new value, that
-    the step is too late though the answer is right, what is wrong with the answer, or that it is
-    right for another reason.
+    If the triples were edited, ``find_right_run`` says whether it is. Feedback says that no edit
+    changes a value, that the step is right but not the new value, that the step is too late though
+    the answer is right, what is wrong with the answer, or that it is right for another reason.
     """
-    problem = _compare_answer(run.answer, LOST_ANSWERS[number].labels)
+    right = load_right_answers()[run.question]
     edited = find_first_edited_steps(run, lost_run)
     if not edited:
         return "lost.same-value"
-    is_first = not set(edited).isdisjoint(FIRST_WRONG_AGENTS[number])
+    right_run = find_right_run(run, right) if edited[0] == "qir" else run
+    if right_run is None:
+        right_run = run
+    problem = _compare_answer(right_run.answer, right.labels)
+    is_first = not set(edited).isdisjoint(wrong_agents)
     if edited[0] == "query_generator" and not run.answer:
         return "lost.no-rows"
     if is_first and problem:
         return say("lost.right-step", problem=problem, triples=list_triples(run))
     if not is_first and not problem:
         return say("lost.later-step", agent=edited[0])
-    return problem or find_other_reason(run, LOST_ANSWERS[number].change)
+    return problem or find_other_reason(right_run, right)
 
 
 def _run_with_triples(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -15,7 +15,6 @@ from kgwb.kg import Graph, open_kg
 from kgwb.labs.texts import Problem, Texts, load_texts, say
 from kgwb.run import Run
 from kgwb.run.systems import load_file
-from kgwb.terms import CAMEL_CASE_BOUNDARY
 
 LAB_MODULES = ("one", "two", "three")
 MAX_HINTS = 3
@@ -290,41 +289,6 @@ def _load_own_lab(path: Path) -> Lab:
 def open_sample(name: str) -> Graph:
     """Open a sample graph. It is opened once for all checks."""
     return open_kg(name)
-
-
-NEGATION = re.compile(r"\b(no|not|never|without|kein\w*|nicht|nie|ohne)\b|n['’]t\b", re.IGNORECASE)
-FROM_SMALLER_RANK = re.compile(
-    r"\b(by|on|from|director|composer|author|writer|actors?|starring|stars?|cast|member|features?)$"
-)
-"""Ends of relations from a work to what it is by, on or from: ("?film", "directed by", "?person")."""
-FROM_GREATER_RANK = re.compile(
-    r"\b(in|into|of|for|directed|directs|composed|composes|wrote|writes|acts|acted|plays|played)$"
-)
-"""Ends of relations in the other direction: ("?person", "directed", "?film")."""
-
-
-def find_wrong_triple(triples: Iterable[Sequence[str]], ranks: Mapping[str, int]) -> Problem:
-    """Return "" if no triple is the wrong way round or has a NEGATION, else feedback on the first one that is.
-
-    ``ranks`` has the rank of each term, in lower case: that of a work is below that of the work it
-    is based on, and this is below that of a person. Relations that end in no word of
-    FROM_SMALLER_RANK or FROM_GREATER_RANK are right in both directions.
-    """
-    for triple in triples:
-        subject, relation, object_ = triple
-        words = split_words(relation)
-        if NEGATION.search(words):
-            return say("result.negated", triple=triple)
-        rise = ranks.get(object_.casefold(), 1) - ranks.get(subject.casefold(), 1)
-        is_reversed = rise < 0 and FROM_SMALLER_RANK.search(words)
-        if is_reversed or (rise > 0 and FROM_GREATER_RANK.search(words)):
-            return say("result.reversed", triple=triple)
-    return ""
-
-
-def split_words(name: str) -> str:
-    """Return a name such as "basedOn" or "based_on" as words in lower case: "based on"."""
-    return CAMEL_CASE_BOUNDARY.sub(" ", name).replace("_", " ").casefold()
 
 
 def compare_choices(

@@ -13,19 +13,22 @@ from pydantic import BaseModel
 
 from kgwb.errors import InvalidReplyError
 from kgwb.labs.answers import NamedNumber, NumberedChoice, ReplyText, to_name
-from kgwb.labs.changed_graphs import ChangedGraph, change_sample, find_other_reason
+from kgwb.labs.changed_graphs import (
+    NEGATION,
+    answer_labels,
+    find_right_run,
+    find_triple_problem,
+    find_wrong_triple,
+    load_right_answers,
+    rank_terms,
+)
 from kgwb.labs.material import REPLIES, QirReply, TripleReply
 from kgwb.labs.recorded import FIRST_WRONG_AGENTS, answers_of_system, mean_f1, open_lost_run
-from kgwb.labs.tasks import (
-    NEGATION,
-    Lab,
-    compare_choices,
-    find_wrong_triple,
-    open_sample,
-)
+from kgwb.labs.tasks import Lab, compare_choices, open_sample
 from kgwb.labs.texts import Message, Problem, say
 from kgwb.llm import Scripted
 from kgwb.run import Run
+from kgwb.run.ask import find_json
 from kgwb.run.prompts import Prompts, parse_prompt
 from kgwb.workbench import Workbench
 
@@ -35,8 +38,8 @@ MEASURED_SYSTEM = "ragonite"
 
 def prepare_checks() -> None:
     """Make the changed sample graphs, and replay the recordings of two systems."""
-    for change in CHANGES.values():
-        change_sample(change.sample, change.update)
+    for question in (MUSIC_QUESTION, NOVELS_QUESTION):
+        load_right_answers()[question].open_changed()
     for system in ("chatty_kg", MEASURED_SYSTEM):
         answers_of_system(system)
 
@@ -44,28 +47,6 @@ def prepare_checks() -> None:
 LAB = Lab(2, "lab2.title", prepare=prepare_checks)
 MUSIC_QUESTION = "Who composed the music for Psycho?"
 NOVELS_QUESTION = "Who wrote the novels that films by Andrei Tarkovsky are based on?"
-DIRECTOR = "andrei tarkovsky"
-"""The only name in NOVELS_QUESTION, in lower case."""
-GOLD_ANSWERS = {
-    MUSIC_QUESTION: {"Bernard Herrmann"},
-    NOVELS_QUESTION: {"Arkady Strugatsky", "Boris Strugatsky", "Stanisław Lem"},
-}
-"""The labels of the right answers."""
-CHANGES = {
-    MUSIC_QUESTION: ChangedGraph(
-        "films",
-        """DELETE DATA { fl:Psycho_film fl:composer fl:Bernard_Herrmann };
-        INSERT DATA { fl:Psycho_film fl:composer fl:Joe_Hisaishi }""",
-        ("Joe Hisaishi",),
-    ),
-    NOVELS_QUESTION: ChangedGraph(
-        "films",
-        """DELETE DATA { fl:Solaris_novel fl:author fl:Stanislaw_Lem };
-        INSERT DATA { fl:Solaris_novel fl:author fl:Louisa_May_Alcott }""",
-        ("Arkady Strugatsky", "Boris Strugatsky", "Louisa May Alcott"),
-    ),
-}
-"""The changed graphs on which a reply must lead to the right answer too."""
 QUESTION_TYPES = ("list", "count", "boolean")
 """The values of the field question_type."""
 MIN_COPIED_CHARS = 40
@@ -80,6 +61,7 @@ OTHER_FORMS = re.compile(
     re.IGNORECASE,
 )
 """A request for a reply that is not JSON, in an English or a German prompt; a group for each form."""
+JSON_WORD = re.compile(r"\bjson\b", re.IGNORECASE)
 F1_TOLERANCE = 0.005
 """How far a mean F1 may be from the right one, so that two decimals are enough."""
 
@@ -94,6 +76,8 @@ def check_prompt_file(text: str) -> Problem:
     ``kgwb.labs.live`` does that. Raises PromptError if the text is not a valid prompt file.
     """
     parsed = parse_prompt("chatty_kg/qir", text)
+    if not parsed.header:
+        return "2.1.no-header"
     if parsed.variables != ("question",):
         return "2.1.variables"
     messages = "\n".join(message.content for message in parsed.messages)
@@ -176,22 +160,27 @@ def _find_format_problems(messages: str) -> Iterator[Message]:
     """Yield a message for each of these: the form of unknowns is not said, another form is asked for, "JSON" is not.
 
     Unknowns are "?x", or begin with a question mark. The second is found by OTHER_FORMS, such as "write a
-    poem", in a sentence without NEGATION before it.
+    poem". What ``_is_denied`` does not count.
     """
     if not re.search(r"(?i)\?\w|question mark|fragezeichen|(with|by|mit) .{0,4}\?", messages):
         yield say("2.1.no-unknown")
     for other_form in OTHER_FORMS.finditer(messages):
-        sentence = re.split(r"[.\n]", messages[: other_form.end()])[-1]
-        if not NEGATION.search(sentence):
+        if not _is_denied(other_form):
             yield say("2.1.other-form", text=other_form[0], name=other_form.lastgroup)
-    if not re.search(r"\bjson\b", messages, re.IGNORECASE):
+    if all(map(_is_denied, JSON_WORD.finditer(messages))):
         yield say("2.1.no-format")
+
+
+def _is_denied(match: re.Match[str]) -> bool:
+    """Return whether a NEGATION is before a match, in its sentence."""
+    sentence = re.split(r"[.\n]", match.string[: match.end()])[-1]
+    return bool(NEGATION.search(sentence))
 
 
 @LAB.task(stage="understand", is_free=True)
 def check_simple_reply(reply: ReplyText) -> Problem:
     """Return "" if a reply of the QIR agent to MUSIC_QUESTION leads to the right answer, else feedback."""
-    return _check_reply(MUSIC_QUESTION, reply)
+    return _check_reply(MUSIC_QUESTION, reply) or _find_field_problem(MUSIC_QUESTION, reply)
 
 
 @LAB.task(stage="understand")
@@ -218,7 +207,7 @@ def check_rejected_replies(numbers: NumberedChoice) -> Problem:
 @LAB.task(stage="understand", is_free=True)
 def check_chain_reply(reply: ReplyText) -> Problem:
     """Return "" if a reply of the QIR agent to NOVELS_QUESTION leads to the right answer, else feedback."""
-    return _check_reply(NOVELS_QUESTION, reply)
+    return _check_reply(NOVELS_QUESTION, reply) or _find_field_problem(NOVELS_QUESTION, reply)
 
 
 @LAB.task(stage="understand", is_free=True)
@@ -230,12 +219,10 @@ def check_misleading_reply(reply: ReplyText) -> Problem:
     problem = _find_rejection(MUSIC_QUESTION, reply)
     if problem:
         return problem
-    labels = answer_labels(_run_with_reply(MUSIC_QUESTION, reply))
-    if labels == GOLD_ANSWERS[MUSIC_QUESTION]:
+    run = _run_with_reply(MUSIC_QUESTION, reply)
+    if load_right_answers()[MUSIC_QUESTION].is_of(run):
         return "2.5.right"
-    if not labels:
-        return "2.5.no-answer"
-    return ""
+    return "" if answer_labels(run) else "2.5.no-answer"
 
 
 @LAB.task()
@@ -308,39 +295,51 @@ def _check_reply(question: str, reply: str) -> Problem:
     """Return "" if a reply of the QIR agent leads to the right answer, else feedback.
 
     The feedback says what ``_find_rejection`` finds, what is answered, which triple is the wrong way
-    round, why the answer is right by chance, or why there is none. The right labels are those of
-    GOLD_ANSWERS.
+    round, why the answer is right by chance, or why there is none.
     """
     problem = _find_rejection(question, reply)
     if problem:
         return problem
     run = _run_with_reply(question, reply)
-    labels = answer_labels(run)
-    wrong_fact = _find_wrong_fact(run)
-    if labels == GOLD_ANSWERS.get(question):
-        return wrong_fact or find_other_reason(run, CHANGES[question])
-    if labels:
+    right = load_right_answers().get(question)
+    right_run = right and find_right_run(run, right)
+    if right and right_run:
+        return find_triple_problem(run, right_run, right)
+    if answer_labels(run):
         return say("reply.wrong-answer", answer=run.answer)
-    beyond = ", ".join(run.output("qir").beyond)
-    if beyond:
-        return say("reply.beyond", parts=beyond)
+    output = run.output("qir")
+    if output.beyond:
+        return say("reply.beyond", parts=", ".join(output.beyond))
+    facts = [fact.as_tuple for fact in output.facts]
+    wrong_fact = find_wrong_triple(facts, rank_terms(run, right) if right else {})
     return wrong_fact or say("reply.no-answer", answer=run.answer)
 
 
-def _find_wrong_fact(run: Run) -> Problem:
-    """Return "" if ``find_wrong_triple`` finds no triple of the QIR agent, else its feedback.
+def _find_field_problem(question: str, reply: str) -> Problem:
+    """Return "" if the fields of an accepted reply agree with its triples and the question, else feedback.
 
-    The target and DIRECTOR are persons. What shares a triple with DIRECTOR are films; other terms are
-    works that films are based on.
+    The question asks for a list, the unknowns are those of the triples, one of them is the target, each
+    name of the question is an entity, and each entity is in the question.
     """
-    output = run.output("qir")
-    facts = [(fact.subject, fact.relation, fact.object) for fact in output.facts]
-    ranks: dict[str, int] = {}
-    for subject, _, object_ in facts:
-        ends = (subject.casefold(), object_.casefold())
-        if DIRECTOR in ends:
-            ranks |= dict.fromkeys(ends, 0)
-    return find_wrong_triple(facts, ranks | {output.target.casefold(): 2, DIRECTOR: 2})
+    fields = QirReply.model_validate(find_json(reply).values[0])
+    if fields.question_type != "list":
+        return say("reply.question-type", type=fields.question_type)
+    ends: set[str] = set()
+    for triple in fields.triples:
+        ends |= {triple.subject.strip(), triple.object.strip()}
+    unknowns = {end for end in ends if end.startswith("?")}
+    other_unknowns = sorted(unknowns.symmetric_difference(fields.unknowns))
+    if other_unknowns:
+        return say("reply.unknowns", unknowns=", ".join(other_unknowns))
+    if fields.target.strip() not in unknowns:
+        return say("reply.target", target=fields.target)
+    text = question.casefold()
+    entities = {entity.strip().casefold() for entity in fields.entities}
+    other_names = sorted(load_right_answers()[question].names.keys() - entities)
+    other_names += sorted(entity for entity in entities if entity not in text)
+    if other_names:
+        return say("reply.entities", names=", ".join(other_names))
+    return ""
 
 
 def _run_with_reply(question: str, reply: str, *, until: str | None = None) -> Run:
@@ -353,11 +352,6 @@ def _run_with_reply(question: str, reply: str, *, until: str | None = None) -> R
     workbench = Workbench(open_sample("films"), "rules", models={"qir": scripted})
     run = workbench.begin(question)
     return run.go(until)
-
-
-def answer_labels(run: Run) -> set[str]:
-    """Return the labels of a run's answer; empty without an answer."""
-    return set(run.answer.labels) if run.answer else set()
 
 
 def _find_rejection(question: str, reply: str) -> Problem:
