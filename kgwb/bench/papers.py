@@ -74,8 +74,7 @@ EMPTY_HINTS = {
 CHART_FORMATS = ("svg", "pdf", "latex")
 WIDTH_INCHES = 3.33
 """The width of a column of most two-column papers."""
-FONT_POINTS = 8.0
-"""The size of all text: still above 7 points in a column of 3.03 inches."""
+STYLE_FILE = Path(__file__).with_name("figure.mplstyle")
 BAR_INCHES = 0.13
 GAP_INCHES = 0.08
 """The space between the bars of two categories."""
@@ -520,10 +519,9 @@ def _save(chart: Chart, path: Path, format_name: str) -> None:
 
 @contextmanager
 def _styled() -> Iterator[None]:
-    """Draw with the same styles for everybody: matplotlib's defaults and what a figure for print needs.
+    """Draw with the same styles for everybody: matplotlib's defaults, and those of STYLE_FILE.
 
-    Text stays text in an SVG, fonts are embedded in a PDF, and no name is read as a formula. Raises
-    InputError, with the command, if matplotlib is not installed.
+    Raises InputError, with the command, if matplotlib is not installed.
     """
     try:
         import matplotlib
@@ -532,29 +530,8 @@ def _styled() -> Iterator[None]:
             "no figure was drawn: the package matplotlib is not installed",
             hint="install it: pip install 'kgwb[figures]'",
         ) from exc
-    style: Any = {  # a type checker asks for the literal names of all parameters
-        "font.family": "sans-serif",
-        "font.sans-serif": ["DejaVu Sans"],
-        "axes.linewidth": 0.6,
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        "hatch.linewidth": 0.5,
-        "text.parse_math": False,
-        "svg.fonttype": "none",
-        "svg.hashsalt": "kgwb",
-        "pdf.fonttype": 42,
-    }
-    for name in (
-        "font.size",
-        "axes.labelsize",
-        "xtick.labelsize",
-        "ytick.labelsize",
-        "legend.fontsize",
-    ):
-        style[name] = FONT_POINTS
     with matplotlib.rc_context():
-        matplotlib.rcdefaults()
-        matplotlib.rcParams.update(style)
+        matplotlib.rc_file(STYLE_FILE)
         yield
 
 
