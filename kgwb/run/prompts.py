@@ -549,7 +549,7 @@ def _describe_unread_file(name: str, known_names: Collection[str]) -> list[str]:
 MESSAGE_LINE = re.compile(r"^\[(system|user|assistant|developer|tool)\]\s*$", re.MULTILINE)
 
 
-def messagestext_or_json(messages: Iterable[Message]) -> str:
+def messages_to_text(messages: Iterable[Message]) -> str:
     """Return messages as text: each below a line with its role in brackets."""
     text = "\n\n".join(f"[{message.role}]\n{message.content}" for message in messages)
     return f"{text}\n"
