@@ -270,13 +270,15 @@ def find_triples(
     predicates: Sequence[Term],
     objects: Sequence[Term],
     max_triples: int,
+    *,
+    noise: bool = False,
 ) -> tuple[list[Triple], bool]:
     """Return triples, sorted by their text, and whether these are all there are.
 
     A triple has one of the subjects, one of the predicates and one of the objects; an empty
     sequence allows any term. One query with a LIMIT of ``max_triples`` is sent; they are not all if
     it returned as many. Triples with blank nodes are left out. If no predicates are given, labels,
-    descriptions and noise are left out, but not types.
+    descriptions and noise are left out, but not types; with ``noise`` nothing is.
     """
     allowed = {"?s": subjects, "?p": predicates, "?o": objects}
     values = ""
@@ -287,7 +289,7 @@ def find_triples(
     query = f"SELECT DISTINCT ?s ?p ?o WHERE {{ {where} }} LIMIT {max_triples}"
     rows = kg.select(query).rows
     excluded: set[URIRef] = set()
-    if not predicates:
+    if not predicates and not noise:
         excluded.update(kg.vocabulary.excluded_predicates)
         excluded.difference_update(kg.vocabulary.types)
     triples: list[Triple] = []

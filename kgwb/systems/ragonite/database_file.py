@@ -225,6 +225,7 @@ class PassageWriter:
         """Index the triples. The settings say how they are written."""
         self.database = database
         self.by_fact = settings.verbalization != "grouped"
+        self.lowercases = settings.lowercases
         self.reverse_facts = settings.reverse_facts
         self.reverse_literals = settings.reverse_literals
         self._outgoing: dict[Term, list[int]] = defaultdict(list)
@@ -352,9 +353,9 @@ class PassageWriter:
             return Fact(self._type_relation, self._show(object_), [number])
         name = self._relation_name(predicate)
         relation = f"has {name}"
+        reverse = name if self._is_reversed_beside(object_) else ""
         if object_ in path or not self._is_nested(object_):
-            is_reversed = self._is_reversed_beside(object_)
-            return Fact(relation, self._show(object_), [number], name if is_reversed else "")
+            return Fact(relation, self._show(object_), [number], reverse)
 
         parts = []
         numbers = [number]
@@ -362,7 +363,7 @@ class PassageWriter:
             nested = self._make_fact(nested_number, path | {object_})
             parts.append(f"{nested.relation.removeprefix('has ')} {nested.object}")
             numbers += nested.triples
-        return Fact(relation, f"({'; '.join(parts)})", numbers)
+        return Fact(relation, f"({'; '.join(parts)})", numbers, reverse)
 
     def _is_reversed_beside(self, object_: Term) -> bool:
         """Return whether the reverse of a fact with this object follows it in its passage.
@@ -388,8 +389,9 @@ class PassageWriter:
                 yield Fact(relation, self._show(subject), [number])
 
     def _relation_name(self, predicate: URIRef) -> str:
-        """Return the display name of a predicate without "has " before it."""
-        return self._predicate_names[predicate].removeprefix("has ")
+        """Return the display name of a predicate, without "has " before it unless each fact is a sentence."""
+        name = self._predicate_names[predicate]
+        return name if self.by_fact else name.removeprefix("has ")
 
     def _show(self, term: Term) -> str:
         """Return a term as the passage that is being written shows it."""
@@ -423,13 +425,15 @@ class PassageWriter:
         """Insert a passage with its triples into the database, and add it to the index of words.
 
         It gets the next number, from 0. Title and text are indexed in their normal form. Its
-        triples count as written from then on.
+        triples count as written from then on. With the setting ``lowercases`` the text is in lower
+        case.
         """
         number = self._passage_count
         self._passage_count += 1
         self._written_triples.update(passage.triples)
         connection = self.database.connection
-        insert_passage(connection, number, title, passage.text)
+        text = passage.text.lower() if self.lowercases else passage.text
+        insert_passage(connection, number, title, text)
         for triple_number in passage.triples:
             connection.execute("INSERT INTO _facts VALUES (?, ?)", (number, triple_number))
 
@@ -486,7 +490,7 @@ def join_facts(name: str, facts: Iterable[Fact]) -> Passage:
     return Passage(" ".join(sentences) or name, triples)
 
 
-DATABASE_VERSION = 7
+DATABASE_VERSION = 8
 """Changes with the content of the file, so that older files are not used."""
 _build_locks: dict[Path, threading.Lock] = {}
 """By file. One thread makes a database while others that need it wait."""

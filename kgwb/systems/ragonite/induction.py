@@ -269,20 +269,20 @@ class GraphClasses:
         """Return for each subject the IRIs whose table it is in.
 
         That is the highest superclass of its types; if there are several, the one with the most
-        instances, then the first by IRI. ``by_combination``, these are all of its types, in the
-        order of their IRIs (section 2.1, figure 2). For a blank node without a type it is the
-        predicate that leads to it. For any other subject without a type there is none. Schema terms
-        are left out, unless they are also instances of a class of the graph: a genre may be a class
-        of films.
+        instances, then the first by IRI. Types of RDF, RDFS, OWL and Wikibase, such as owl:Thing, do
+        not count. ``by_combination``, these are all of its types, in the order of their IRIs (section
+        2.1, figure 2). For a blank node without a type it is the predicate that leads to it. For any
+        other subject without a type there is none. Schema terms are left out, unless they are also
+        instances of a class that counts: a genre may be a class of films.
         """
         classes_by_subject: dict[Term, set[URIRef]] = {}
         sizes = Counter[URIRef]()
         for subject, _, _ in triples:
             if subject in classes_by_subject:
                 continue
-            classes = self._own_types(subject)
+            classes = self.types.get(subject, set())
             if not by_combination:
-                classes = {find_root_class(type_, self._superclasses) for type_ in classes}
+                classes = self._find_root_classes(classes)
             if classes or subject not in self.schema_terms:
                 classes_by_subject[subject] = classes
                 sizes.update(classes)
@@ -299,10 +299,10 @@ class GraphClasses:
                 groups[subject] = ()
         return groups
 
-    def _own_types(self, term: Term) -> set[URIRef]:
-        """Return the types of a term but for those of RDF, RDFS, OWL and Wikibase, such as owl:Thing."""
-        types = self.types.get(term, set())
-        return {type_ for type_ in types if not str(type_).startswith(SCHEMA_NAMESPACES)}
+    def _find_root_classes(self, types: Iterable[URIRef]) -> set[URIRef]:
+        """Return the highest superclasses of types, but for those of RDF, RDFS, OWL and Wikibase."""
+        own = [type_ for type_ in types if not str(type_).startswith(SCHEMA_NAMESPACES)]
+        return {find_root_class(type_, self._superclasses) for type_ in own}
 
 
 def find_root_class(class_iri: URIRef, superclasses: Mapping[Term, URIRef]) -> URIRef:

@@ -16,6 +16,7 @@ DATABASE_SETTINGS = (
     "reverse_literals",
     "reads_units",
     "writes_comments",
+    "lowercases",
 )
 """Settings on which the content of a database depends, and which came later than its first version."""
 
@@ -132,6 +133,11 @@ class RagoniteSettings(Settings):
     reverse_literals: bool = False
     """Whether literals are also written in reverse: "125 kW is engine performance of BMW 120 Sport"
     (section 2.2, its example)."""
+    lowercases: bool = False
+    """Whether passages are in lower case.
+
+    The paper contradicts itself: section 3 says so, and the example of section 2.2 is not.
+    """
     ablation: Literal["none", "sql_only", "passages_only", "sparql_only"] = "none"
     """The one tool that is offered in place of SQL and passages (section 4)."""
 

@@ -130,10 +130,12 @@ class RoboDataSettings(Settings):
       only ``build_local_graph`` adds to the local graph.
     """
     empty_graph: Literal["asked", "remote"] = "asked"
-    """What EVAL_LOCAL does with an empty local graph.
+    """What is done with an empty local graph.
 
-    - "asked": after the first turn the model is asked, so that it can give up.
-    - "remote": it goes to REMOTE without a model (Local Data Evaluation).
+    - "asked": after the first turn EVAL_LOCAL asks the model, so that it can give up. PRODUCE does
+      not ask it: no sentence could have a support set.
+    - "remote": EVAL_LOCAL goes to REMOTE without a model (Local Data Evaluation). After the last
+      turn PRODUCE asks it all the same ("forced to produce an answer").
     """
     large_graph: Literal["local", "asked"] = "local"
     """What EVAL_LOCAL does with a local graph that a prompt cannot show whole.

@@ -544,16 +544,18 @@ def find_answer_problems(produced: Produced, position: Position) -> Iterator[str
 def produce_answer(position: Position, run: Run) -> Produced:
     """Ask the model for sentences, each with its support set, from the local graph alone.
 
-    If the local graph is empty, the model is not asked, and the kind is "nothing". Answers that are
+    If the local graph is empty, the model is not asked, and the kind is "nothing", unless the
+    setting ``empty_graph`` is "remote". Answers that are
     not nodes of the local graph are left out and noted. An answer that several nodes have as their
     text stands for all of them, which is noted too. Raises InvalidReplyError.
     """
     local = position.local
-    if not local:
+    settings = RoboDataSettings.of_run(run)
+    if not local and settings.empty_graph == "asked":
         return Produced((), "nothing", missing="nothing in the graph was found to answer it")
     variables = make_prompt_variables(position, run)
     prompt = "produce"
-    if RoboDataSettings.of_run(run).ingredients == "listed":
+    if settings.ingredients == "listed":
         prompt = "produce_listed"
     reply = ask_at_temperature(prompt, variables, ProduceReply, run)
     answers: dict[Term, None] = {}

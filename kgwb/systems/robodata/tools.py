@@ -39,6 +39,7 @@ from kgwb.build import (
     quote_text,
     to_data,
     tool_from_function,
+    validate_query,
 )
 from kgwb.systems.robodata.records import TRIPLE_COLUMNS, LocalGraph, Observed
 from kgwb.systems.robodata.settings import RoboDataSettings
@@ -121,23 +122,22 @@ def _with_all_arguments(
 
 
 def query_graph(kg: Graph, sparql: str, local: LocalGraph, run: Run) -> Observed:
-    """Execute a SELECT or an ASK, and return its first rows, or the truth value as a row.
+    """Execute a query, and return its first rows or triples, or the truth value as a row.
 
-    As many rows are returned as the setting ``query_rows`` says. Prefixes of the local graph's IDs
-    need not be declared. The result also has the number of all rows, and whether these are
-    complete. Raises GraphError, also for a query of another form.
+    As many are returned as the setting ``query_rows`` says. Prefixes of the local graph's IDs need
+    not be declared. The result also has the number of all rows, and whether these are complete,
+    which is not known of triples. Raises GraphError.
     """
+    limit = RoboDataSettings.of_run(run).query_rows
     query = add_missing_prefixes(sparql, local.id_mapping.namespaces)
+    if validate_query(query).form in ("construct", "describe"):
+        triples = kg.construct(query)
+        return Observed(TRIPLE_COLUMNS, triples[:limit], len(triples), whole=False)
     result = execute_sparql(kg, query)
     if isinstance(result, bool):
         truth = rdflib.Literal(result)
         return Observed(("truth",), ((truth,),), 1)
-    return Observed(
-        result.variables,
-        result.rows[: RoboDataSettings.of_run(run).query_rows],
-        len(result.rows),
-        not result.cut,
-    )
+    return Observed(result.variables, result.rows[:limit], len(result.rows), not result.cut)
 
 
 def group_by_predicate(triples: Iterable[Triple]) -> list[list[Triple]]:
@@ -268,32 +268,35 @@ def get_entity_info(entity: str, *, local: LocalGraph, run: Run) -> Observed:
     """Return one triple for each predicate and direction at an entity, and how many there are.
 
     Outgoing triples come first. At most MAX_READ_TRIPLES of each direction are counted, and as many
-    rows returned as the setting ``shown_triples``.
+    rows returned as the setting ``shown_triples``. Labels, descriptions and noise count only with
+    the setting ``details`` "described".
     """
     iri = local.id_mapping.parse_id(entity)
-    outgoing, incoming, is_complete = _find_adjacent_triples(iri, [], run)
+    settings = RoboDataSettings.of_run(run)
+    noise = settings.details == "described"
+    outgoing, incoming, is_complete = _find_adjacent_triples(iri, [], run, noise=noise)
     rows = []
     for group in (*group_by_predicate(outgoing), *group_by_predicate(incoming)):
         count = rdflib.Literal(len(group))
         rows.append((*group[0], count))
     columns = (*TRIPLE_COLUMNS, "triples like it")
-    limit = RoboDataSettings.of_run(run).shown_triples
-    observed = Observed(columns, tuple(rows[:limit]), len(rows), is_complete)
+    observed = Observed(columns, tuple(rows[: settings.shown_triples]), len(rows), is_complete)
     return add_details(entity, observed, local, run)
 
 
 def _find_adjacent_triples(
-    iri: URIRef, predicates: list[URIRef], run: Run
+    iri: URIRef, predicates: list[URIRef], run: Run, *, noise: bool = False
 ) -> tuple[list[Triple], list[Triple], bool]:
     """Return the triples that leave a vertex, those that lead to it, and whether these are all.
 
-    ``predicates`` are the predicates to follow; if empty, all but labels, descriptions and noise.
+    ``predicates`` are the predicates to follow; if empty, all, without ``noise`` not labels,
+    descriptions and noise.
     At most MAX_READ_TRIPLES of each direction are read, with a query each, or as many as a use may
     show.
     """
     limit = max(MAX_READ_TRIPLES, RoboDataSettings.of_run(run).shown_triples)
-    outgoing, has_all_outgoing = find_triples(run.kg, [iri], predicates, (), limit)
-    incoming, has_all_incoming = find_triples(run.kg, (), predicates, [iri], limit)
+    outgoing, has_all_outgoing = find_triples(run.kg, [iri], predicates, (), limit, noise=noise)
+    incoming, has_all_incoming = find_triples(run.kg, (), predicates, [iri], limit, noise=noise)
     return outgoing, incoming, has_all_outgoing and has_all_incoming
 
 
@@ -301,16 +304,17 @@ def _find_adjacent_triples(
 def get_property_info(property: str, *, local: LocalGraph, run: Run) -> Observed:
     """Return some triples with a property, and how many there are.
 
-    At most DEFAULT_PROPERTY_TRIPLES are returned, as a sample of those read, and more than that
-    only with the setting ``details`` "described". They are counted up to MAX_READ_TRIPLES.
+    At most DEFAULT_PROPERTY_TRIPLES are returned, as a sample of those read. They are counted up to
+    MAX_READ_TRIPLES. With the setting ``details`` "described" all that are read are returned, and
+    before them what the graph says of the property itself, such as its domain.
     """
     settings = RoboDataSettings.of_run(run)
-    limit = DEFAULT_PROPERTY_TRIPLES
-    if settings.details == "described":
-        limit = settings.shown_triples
     iri = local.id_mapping.parse_id(property)
     triples, is_complete = find_triples(run.kg, (), [iri], (), MAX_READ_TRIPLES)
-    sample = sample_triples(triples, limit, is_complete)
+    if settings.details != "described":
+        return sample_triples(triples, DEFAULT_PROPERTY_TRIPLES, is_complete)
+    outgoing, incoming, _ = _find_adjacent_triples(iri, [], run)
+    sample = sample_triples([*outgoing, *incoming, *triples], settings.shown_triples, is_complete)
     return add_details(property, sample, local, run)
 
 

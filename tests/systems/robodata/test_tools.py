@@ -51,7 +51,7 @@ import kgwb
         (use("sparql_query", sparql="ASK { orgx:dune orgx:director orgx:denis }"), "1 row", 1),
         (use("sparql_query", sparql="SELECT ?x { ?x"), "error: ", 0),
         (use("sparql_query", sparql="DROP ALL"), "error: ", 0),
-        (use("sparql_query", sparql="DESCRIBE orgx:dune"), "write a SELECT or an ASK", 0),
+        (use("sparql_query", sparql="DESCRIBE orgx:dune"), "4 rows", 4),
         (use("get_entity_info", entity="Dune"), 'error: "\\"Dune\\" is neither', 0),
         (use("build_local_graph", entity="orgx:arrival", predicates=[]), "1 row added", 1),
         (
