@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 from page import record_html
+from rdflib import Graph as Triples
 from rdflib import Literal
 from small import EX, FILMS, alone, films, iri
 
+from kgwb import open_kg
 from kgwb.errors import GraphTimeoutError, QueryError, QueryRefusedError
 from kgwb.kg import Graph
 from kgwb.kg.algebra import TriplePattern, patterns_to_sparql
@@ -165,6 +167,16 @@ def test_what_a_thing_lacks_is_told_from_what_the_graph_lacks(relation: str, end
     assert reason == f"{beginning}. {ending}"
     [unasked] = reasons_for_no_answer(Answer("list"), steps)
     assert unasked == beginning
+
+
+@pytest.mark.parametrize(("row_limit", "is_known"), [(100, True), (5, False)])
+def test_no_predicate_is_missing_from_a_graph_that_cuts_their_list(
+    row_limit: int, is_known: bool
+) -> None:
+    kg = open_kg(Triples().parse(data=FILMS, format="turtle"), row_limit=row_limit)
+    steps = [step("lost", directed(0.31, Fact("Arrival", "shoe size", "?x")))]
+    [reason] = reasons_for_no_answer(Answer("list"), steps, kg)
+    assert ("has no predicate" in reason) == is_known
 
 
 # --- where a vertex is

@@ -180,8 +180,9 @@ def find_label_usage(kg: Graph) -> tuple[tuple[URIRef, ...], tuple[str, ...]]:
 
     The predicates are in the order of ``Vocabulary.all_labels``, the languages from frequent to rare ("" for
     labels without a language). Both are empty if no label predicate is used. MAX_SAMPLED_LABELS
-    labels of each predicate are read, and MAX_LANGUAGES languages. If a limit was reached, the
-    preferred languages of the vocabulary come first. At most two queries are sent.
+    labels of each predicate are read, and MAX_LANGUAGES languages. If a limit was reached, or the
+    graph cut the result, the preferred languages of the vocabulary come first. At most two queries
+    are sent.
     """
     vocabulary = kg.vocabulary
     predicates = find_used_predicates(kg, vocabulary.all_labels)
@@ -204,7 +205,7 @@ def find_label_usage(kg: Graph) -> tuple[tuple[URIRef, ...], tuple[str, ...]]:
         if not str(tag) or LANGUAGE_TAG.fullmatch(tag):
             languages.append(str(tag))
     is_complete = len(tags.rows) < MAX_LANGUAGES and label_count < MAX_SAMPLED_LABELS
-    if not is_complete:
+    if tags.cut or not is_complete:
         languages = [*vocabulary.languages, *languages]
     distinct_languages = dict.fromkeys(languages)
     return predicates, tuple(distinct_languages)
@@ -277,8 +278,9 @@ def find_triples(
 
     A triple has one of the subjects, one of the predicates and one of the objects; an empty
     sequence allows any term. One query with a LIMIT of ``max_triples`` is sent; they are not all if
-    it returned as many. Triples with blank nodes are left out. If no predicates are given, labels,
-    descriptions and noise are left out, but not types; with ``noise`` nothing is.
+    it returned as many, or if the graph cut its result. Triples with blank nodes are left out. If
+    no predicates are given, labels, descriptions and noise are left out, but not types; with
+    ``noise`` nothing is.
     """
     allowed = {"?s": subjects, "?p": predicates, "?o": objects}
     values = ""
@@ -287,19 +289,19 @@ def find_triples(
             values += f"{values_clause(variable, terms)} "
     where = f"{values}?s ?p ?o"
     query = f"SELECT DISTINCT ?s ?p ?o WHERE {{ {where} }} LIMIT {max_triples}"
-    rows = kg.select(query).rows
+    result = kg.select(query)
     excluded: set[URIRef] = set()
     if not predicates and not noise:
         excluded.update(kg.vocabulary.excluded_predicates)
         excluded.difference_update(kg.vocabulary.types)
     triples: list[Triple] = []
-    for subject, predicate, object_ in rows:
+    for subject, predicate, object_ in result.rows:
         if isinstance(subject, BNode | None) or isinstance(object_, BNode | None):
             continue
         if isinstance(predicate, URIRef) and predicate not in excluded:
             triples.append((subject, predicate, object_))
     triples.sort(key=str)
-    are_all = len(rows) < max_triples
+    are_all = len(result.rows) < max_triples and not result.cut
     return triples, are_all
 
 

@@ -161,7 +161,7 @@ def _predicate_names(kg: Graph) -> tuple[frozenset[str], bool]:
         first_cells = [row[0] for row in found.rows]
         iris = [cell for cell in first_cells if isinstance(cell, URIRef)]
         names = frozenset(kg.names(iris).values())
-        _PREDICATE_NAMES[kg] = (names, not further.rows)
+        _PREDICATE_NAMES[kg] = (names, not found.cut and not further.rows)
     return _PREDICATE_NAMES[kg]
 
 

@@ -31,7 +31,7 @@ from machine import (
     search,
     use,
 )
-from rdflib import RDFS, Literal, URIRef
+from rdflib import RDFS, SKOS, Literal, URIRef
 from small import answer_of, films, iri, run_of, without_settings
 
 import kgwb
@@ -67,8 +67,15 @@ GAPS = [
         reason="blank nodes are neither shown nor fetched, since no later query could name them, nor are labels, "
         "descriptions and noise among neighbours. What a blank node leads to "
         "is found by `sparql_query`. A graph "
-        "returns a million triples at most, and an endpoint as many as it allows: a result then says "
-        "that there may be more",
+        "returns as many rows of a query as its `row_limit` says, 10,000 unless it is raised: a result "
+        "then says that there may be more",
+    ),
+    Gap(
+        source="Remote Data Exploration and Local Graph Exploration, tools",
+        paper="detailed information on nodes, edges, entities and properties",
+        reason="a literal is shown by its first 300 characters, and so is an error: prompts are cut between lines, "
+        "so that one text of some ten thousand characters would hide all that comes after it. `sparql_query` reads "
+        "the rest with SUBSTR",
     ),
     Gap(
         source="Experimental Evaluation, A5",
@@ -1152,7 +1159,7 @@ def test_a_built_graph_is_cut_in_fast_alone(name: str) -> None:
     assert len(run.output("build_local_graph").rows) == (100 if name == "fast" else 2400)
 
 
-def many(count: int, predicate: str = "orgx:starring") -> Graph:
+def many(count: int, predicate: str = "orgx:starring", **limits: int) -> Graph:
     """A graph in which a film has so many actors, and so many things are named alike."""
     graph = rdflib.Graph()
     starring = iri(predicate.removeprefix("orgx:"))
@@ -1164,7 +1171,7 @@ def many(count: int, predicate: str = "orgx:starring") -> Graph:
     graph.add((iri("dune"), iri("director"), iri("denis")))
     for basis in ("story", "novel"):
         graph.add((iri(basis), iri("basis"), iri("dune")))
-    return kgwb.open_kg(graph)
+    return kgwb.open_kg(graph, **limits)
 
 
 @conforms(
@@ -1253,8 +1260,8 @@ def test_queries_of_each_form_are_executed(name: str) -> None:
 
 @conforms(
     "Remote Data Exploration, tools",
-    "explore_entity_neighbors retrieves all neighbours of an entity; predicates of labels, "
-    "descriptions and noise lead to none",
+    "explore_entity_neighbors retrieves all neighbours of an entity: the number in its field `limit` does not count; "
+    "predicates of labels, descriptions and noise lead to none",
     code="20, and on request more",
     fast="20, and on request at most 100",
     setting="default_neighbours",
@@ -1277,12 +1284,19 @@ def test_queries_of_each_form_are_executed(name: str) -> None:
 )
 @violated_by(TOOLS, "MAX_READ_TRIPLES = 1_000\n", "MAX_READ_TRIPLES = 600\n")
 @violated_by(TOOLS, "(), predicates, [iri], limit,", "(), predicates, [iri], 1,")
+@violated_by(TOOLS, "if limit > 0 and wanted != UNLIMITED:", "if limit > 0:")
 @violated_by(
     STATES, "NEIGHBOUR_LIMITS[settings.default_neighbours == UNLIMITED]", "NEIGHBOUR_LIMITS[False]"
 )
 @pytest.mark.parametrize(
     ("name", "asked_for", "shown"),
-    [("paper", 0, 1503), ("reference", 0, 20), ("reference", 2000, 1503), ("fast", 500, 100)],
+    [
+        ("paper", 0, 1503),
+        ("paper", 1, 1503),
+        ("reference", 0, 20),
+        ("reference", 2000, 1503),
+        ("fast", 500, 100),
+    ],
 )
 def test_neighbours_are_all_shown(name: str, asked_for: int, shown: int) -> None:
     every = use("explore_entity_neighbors", entity=str(iri("dune")), predicate="", limit=asked_for)
@@ -1297,6 +1311,87 @@ def test_neighbours_are_all_shown(name: str, asked_for: int, shown: int) -> None
         assert incoming == {iri("story"), iri("novel")}
     offered = '"limit": 0}: all' in requests_to(model, "remote")[0].messages[0].content
     assert offered == (name == "paper")
+
+
+@conforms(
+    "Remote Data Exploration and Local Graph Update, tools",
+    "all neighbours, relations and rows: where the graph has cut a result, it says that there may be more",
+)
+@violated_by("kgwb/kg/queries.py", "< max_triples and not result.cut", "< max_triples")
+@violated_by(TOOLS, "not result.cut", "True")
+@violated_by(
+    RECORDS, "if self.found > len(self.rows) or not self.whole:", "if self.found > len(self.rows):"
+)
+@pytest.mark.parametrize("row_limit", [50, 53])
+@pytest.mark.parametrize("name", PROFILES)
+def test_a_result_that_the_graph_has_cut_is_not_said_to_be_all(name: str, row_limit: int) -> None:
+    dune, starring = str(iri("dune")), str(iri("starring"))
+    looks = {
+        "explore_entity_neighbors": {"entity": dune, "predicate": starring, "limit": 0},
+        "get_entity_info": {"entity": dune},
+        "get_property_info": {"property": starring},
+        "sparql_query": {"sparql": f"SELECT ?actor WHERE {{ ?film <{starring}> ?actor }}"},
+        "build_local_graph": {"entity": dune, "predicates": [starring]},
+    }
+    remote = goes("EVAL_REMOTE", *(use(tool, **arguments) for tool, arguments in looks.items()))
+    update = goes("EVAL_LOCAL", fetch(starring, dune))
+    settings = {"turn_limit": 5, "fetched_per_node": 200}
+    kg = many(52, row_limit=row_limit)
+    run, model = answered(name, kg, settings, remote=remote, update=update)
+    results = variables_of(model, "update", "results")[0]
+    for tool in (*looks, "fetch_relationship_from_node"):
+        observed = run.output(tool)
+        # Beside its actors, a film has a director and a label.
+        is_cut = row_limit == 50 or (tool == "get_entity_info" and row_limit < 54)
+        assert observed.whole != is_cut, tool
+        assert (" of at least " in str(observed)) == is_cut, tool
+        assert tool not in looks or f"{observed}: " in results
+
+
+@conforms(
+    "Remote Data Exploration, tools",
+    "detailed information has all names and descriptions of a thing, however many they are",
+    fast="none",
+    setting="details",
+)
+@violated_by(TOOLS, "    if not has_all:\n", "    if has_all is None:\n")
+@violated_by(TOOLS, "whole=observed.whole and has_all", "whole=observed.whole")
+@pytest.mark.parametrize(("row_limit", "shown"), [(10_000, 1201), (1_100, 1_100)])
+def test_all_names_of_a_thing_are_shown(row_limit: int, shown: int) -> None:
+    graph = rdflib.Graph()
+    for number in range(1200):
+        graph.add((iri("director"), SKOS.altLabel, Literal(f"maker {number}")))
+    graph.add((iri("director"), RDFS.label, Literal("director")))
+    graph.add(DIRECTED)
+    remote = goes("EVAL_REMOTE", use("get_property_info", property=str(iri("director"))))
+    kg = kgwb.open_kg(graph, row_limit=row_limit)
+    run, _ = answered("paper", kg, {"turn_limit": 3}, remote=remote)
+    observed = run.output("get_property_info")
+    names = [row for row in observed.rows if row[0] == iri("director")]
+    assert (len(names), observed.found) == (shown, shown + 1)
+    assert observed.whole == (row_limit > 1201)
+
+
+@conforms(
+    "Metacognition; Stateful Orchestrator, assistant prompts",
+    "the sequence of actions has the tool calls as they were made",
+    fast="an argument is shortened to 120 characters",
+    setting="shortens_uses",
+)
+@violated_by(SETTINGS, '        "shortens_uses": False,\n', "")
+@violated_by(TOOLS, "MAX_ARGUMENT_CHARS if is_short else UNLIMITED", "MAX_ARGUMENT_CHARS")
+@pytest.mark.parametrize("name", PROFILES)
+def test_the_arguments_of_tool_calls_are_whole(name: str) -> None:
+    names = " ".join(f"?name{number}" for number in range(30))
+    query = f"SELECT * WHERE {{ VALUES ({names}) {{ ({'1 ' * 30}) }} ?film ?p ?last }}"
+    remote = goes("EVAL_REMOTE", use("sparql_query", sparql=query))
+    _, model = answered(name, settings={"turn_limit": 4, "metacognition": True}, remote=remote)
+    [*_, memory] = variables_of(model, "eval_remote", "memory")
+    results = variables_of(model, "eval_remote", "results")[0]
+    assessed = variables_of(model, "assessment", "memory")[-1]
+    for text in (memory, results, assessed):
+        assert ("?film ?p ?last" in text) == (name != "fast")
+        assert "?name0 " in text
 
 
 @conforms(

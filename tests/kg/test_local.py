@@ -225,6 +225,17 @@ def test_rows_and_triples_are_cut_at_the_limit(people_file: Path) -> None:
     assert len(kg.construct("CONSTRUCT WHERE { ?s ?p ?o }")) == 3
 
 
+@pytest.mark.parametrize(("row_limit", "languages"), [(9, ("fr", "de")), (1, ("en", "", "fr"))])
+def test_the_preferred_languages_come_first_if_a_cut_result_lacks_some(
+    row_limit: int, languages: tuple[str, ...]
+) -> None:
+    graph = rdflib.Graph()
+    for label in (Literal("un", "fr"), Literal("deux", "fr"), Literal("eins", "de")):
+        graph.add((ADA, rdflib.RDFS.label, label))
+    _, found = queries.find_label_usage(open_kg(graph, row_limit=row_limit))
+    assert found == languages
+
+
 def test_forms_and_prefixes_are_checked(people: LocalGraph) -> None:
     for query, keyword in (
         ("ASK { ?s ?p ?o }", "no SELECT query but ASK"),

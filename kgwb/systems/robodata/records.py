@@ -251,7 +251,7 @@ class Observed(Record):
             return f"{self.use}: error: {self.error}"
         row_count = pluralize(len(self.rows), "row")
         text = f"{self.use}: {row_count}"
-        if self.found > len(self.rows):
+        if self.found > len(self.rows) or not self.whole:
             number = f"{self.found:,}" if self.whole else f"at least {self.found:,}"
             text += f" of {number}"
         if self.effect != "shown":

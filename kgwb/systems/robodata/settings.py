@@ -31,6 +31,7 @@ class RoboDataSettings(Settings):
         "removes": False,
         "default_neighbours": UNLIMITED,
         "shown_triples": UNLIMITED,
+        "shortens_uses": False,
         "query_rows": UNLIMITED,
         "fetched_per_node": UNLIMITED,
         "fetched_per_use": UNLIMITED,
@@ -151,10 +152,16 @@ class RoboDataSettings(Settings):
     default_neighbours: Count = 20
     """Triples that ``explore_entity_neighbors`` shows if the model gives no limit (reference code).
 
-    The paper retrieves all. Then no limit is offered to the model.
+    The paper retrieves all. Then the field ``limit`` of the tool is still there, and its number does
+    not count.
     """
     shown_triples: Count = 100
     """Triples that one use of a tool shows."""
+    shortens_uses: bool = True
+    """Whether the arguments of tool uses are shortened to 120 characters where prompts show them.
+
+    The paper shows the sequence of tool calls (Metacognition).
+    """
     query_rows: Count = 50
     """Rows of a query that are shown (reference code)."""
     fetched_per_node: Count = 50

@@ -18,6 +18,7 @@ from rdflib import URIRef
 from rdflib.namespace import RDFS
 
 from kgwb.build import (
+    UNLIMITED,
     AgentKind,
     Graph,
     GraphError,
@@ -63,10 +64,12 @@ def graph_tool(kind: AgentKind = "sparql") -> Callable[[Callable[..., Observed]]
         @wraps(function)
         def use(*, local: LocalGraph, run: Run, **arguments: str | list[str]) -> Observed:
             """Call the function, and return its result or error with the text of the use and the names of IRIs."""
+            is_short = RoboDataSettings.of_run(run).shortens_uses
+            max_chars = MAX_ARGUMENT_CHARS if is_short else UNLIMITED
             texts = []
             for argument in arguments.values():
                 text = ", ".join(argument) if isinstance(argument, list) else str(argument)
-                texts.append(quote_text(text, MAX_ARGUMENT_CHARS))
+                texts.append(quote_text(text, max_chars))
             use_text = f"{function.__name__}({', '.join(texts)})"
             try:
                 observed = function(**arguments, local=local, run=run)
@@ -182,20 +185,25 @@ SUBCLASS_PREDICATES = (RDFS.subClassOf, URIRef("http://www.wikidata.org/prop/dir
 def add_details(id_: str, observed: Observed, local: LocalGraph, run: Run) -> Observed:
     """Return a result of triples with the names and descriptions of what it is about before them.
 
-    They are read from the remote graph, in all languages. Only the setting ``details`` "described"
-    adds them.
+    They are read from the remote graph, in all languages: first MAX_READ_TRIPLES, and if there are
+    more, as many as a use may show. Only the setting ``details`` "described" adds them.
     """
-    if RoboDataSettings.of_run(run).details != "described":
+    settings = RoboDataSettings.of_run(run)
+    if settings.details != "described":
         return observed
     vocabulary = run.kg.vocabulary
     predicates = [*vocabulary.labels, *vocabulary.descriptions]
     iri = local.id_mapping.parse_id(id_)
-    described, _ = find_triples(run.kg, [iri], predicates, (), MAX_READ_TRIPLES)
+    described, has_all = find_triples(run.kg, [iri], predicates, (), MAX_READ_TRIPLES)
+    if not has_all:
+        most = settings.shown_triples
+        described, has_all = find_triples(run.kg, [iri], predicates, (), most)
     rows: list[tuple[Term | None, ...]] = list(described)
     if len(observed.columns) > len(TRIPLE_COLUMNS):  # the last one counts triples
         rows = [(*triple, rdflib.Literal(1)) for triple in described]
     rows += observed.rows
-    return replace(observed, rows=tuple(rows), found=observed.found + len(described))
+    found = observed.found + len(described)
+    return replace(observed, rows=tuple(rows), found=found, whole=observed.whole and has_all)
 
 
 # LOCAL
@@ -331,7 +339,8 @@ def explore_entity_neighbors(
     """Return triples that leave an entity or lead to it, with one predicate or with any.
 
     ``predicate`` is empty for any predicate. A ``limit`` below 1 stands for the setting
-    ``default_neighbours``. At most as many triples are returned as ``shown_triples``.
+    ``default_neighbours``; if that is UNLIMITED, so does any limit. At most as many triples are
+    returned as ``shown_triples``.
     """
     iri = local.id_mapping.parse_id(entity)
     predicates = []
@@ -339,7 +348,9 @@ def explore_entity_neighbors(
         predicates.append(local.id_mapping.parse_id(predicate))
     outgoing, incoming, is_complete = _find_adjacent_triples(iri, predicates, run)
     settings = RoboDataSettings.of_run(run)
-    wanted = limit if limit > 0 else settings.default_neighbours
+    wanted = settings.default_neighbours
+    if limit > 0 and wanted != UNLIMITED:
+        wanted = limit
     shown = min(wanted, settings.shown_triples)
     return sample_triples([*outgoing, *incoming], shown, is_complete)
 
