@@ -595,6 +595,25 @@ def test_answer_trying_own_knowledge_at_the_iteration_limit(name: str) -> None:
 
 
 @conforms(
+    "Answer Trying; Table 2, row 1",
+    "without focusing, too: it answers from its own knowledge if the triples of all hops up to the limit do not "
+    "suffice",
+    setting="own_knowledge_at",
+)
+@violated_by(INIT, "if hops[-2].left is None else", "if hops else")
+@violated_by(INIT, "if hops[-2].left is None else", "if hops is None else")
+@pytest.mark.parametrize(("limit", "labels"), [(2, ("Quebec",)), (3, ())])
+def test_table_2_row_1_own_knowledge_at_the_iteration_limit(limit: int, labels: Any) -> None:
+    model = two_hops(
+        relation_filtering=[*TWO_HOPS["dog/relation_filtering"], filtering("")],
+        answer_trying=trying(),
+        own_knowledge={"answers": ["Quebec"]},
+    )
+    run, _ = walk("paper", model, ablation="no_focusing", iteration_limit=limit)
+    assert answer_of(run).labels == labels
+
+
+@conforms(
     "Answer Trying",
     "the model answers from its own knowledge at the limit alone; on MetaQA, where it writes no "
     "answers, never",

@@ -195,7 +195,7 @@ def _explain_no_answer(hops: Sequence[Hop], run: Run) -> str:
 
     If the last hop did not try to answer, it is the reason of each head that found no triple. If it
     tried, it is the iteration limit, with the question that was left; with the ablation
-    "no_focusing" it is what the model said.
+    "no_focusing" it is what the model said, with the iteration limit before it if that was reached.
     """
     last = hops[-1]
     if last.tried is None:
@@ -204,9 +204,11 @@ def _explain_no_answer(hops: Sequence[Hop], run: Run) -> str:
             if not result.values:
                 reasons.append(f"[{result.head}]: {result.reason}")
         return "; ".join(reasons) or "the walk found no triple"
-    if DogSettings.of_run(run).ablation == "no_focusing":
-        return last.tried.reason
-    return f"{LIMIT_REACHED} of {len(hops)}; the question left is: {last.question}"
+    settings = DogSettings.of_run(run)
+    limit = f"{LIMIT_REACHED} of {settings.iteration_limit}"
+    if settings.ablation != "no_focusing":
+        return f"{limit}; the question left is: {last.question}"
+    return last.tried.reason if hops[-2].left is None else f"{limit}: {last.tried.reason}"
 
 
 @agent("iteration", subject="place")
