@@ -20,7 +20,7 @@ from rdflib import RDF, RDFS, BNode, Literal, URIRef
 
 from kgwb.kg.base import AnswerKind, Graph
 from kgwb.kg.nodes import Nodes, read_nodes
-from kgwb.kg.queries import MAX_SUPPORTED_ROWS
+from kgwb.kg.queries import MAX_SUPPORTED_ROWS, parse_count
 from kgwb.records import (
     MAX_LINE_CHARS,
     MAX_SUMMARY_PARTS,
@@ -775,6 +775,19 @@ def _merge_equal_values(answer: Answer, merges_forms: bool) -> Answer:
                 f"{plainest.label} is one value in {len(forms)} forms: {list_first(described)}"
             )
     return replace(answer, values=tuple(values), remarks=tuple(remarks))
+
+
+def count_in_graph(answer: Answer, query: str, graph: Graph) -> Answer:
+    """Return a count whose number is that which a query counts in the graph.
+
+    So a number is right if the result that was counted is cut. Raises QueryError if the query's
+    result is not a number.
+    """
+    rows = graph.select(query).rows
+    number = parse_count(rows[0][0] if rows else None)
+    [value] = answer.values
+    value = replace(value, term=Literal(number), label=str(number))
+    return replace(answer, values=(value,), queries=(*answer.queries, query))
 
 
 def count_values(answer: Answer) -> Answer:

@@ -527,7 +527,7 @@ def test_section_4_2_1_the_classifier_returns_a_label_zero_shot(
 
 @conforms(
     "Algorithm 1, lines 2 and 3; section 4.2.4",
-    "a dependent question is rephrased once: one call to each of the two agents",
+    "a dependent question is rephrased once: one reply of each of the two agents",
     code="a rephrased question is classified again, three times at most",
     setting="rephrasings",
 )
@@ -551,6 +551,32 @@ def test_algorithm_1_line_3_a_dependent_question_is_rephrased_once(
     assert len(requests(model, "classifier")) == classified
     assert len(requests(model, "rephraser")) == rephrased
     assert run.output("understanding") == "Who directed Arrival?"
+
+
+@conforms(
+    "sections 4.2.4 and 6",
+    "the paper contradicts itself on malformed replies of the two agents. Section 4.2.4 counts one call to each; "
+    "by section 6, θ is the number of retries for LLM calls. All profiles follow section 6: such a reply is asked for "
+    "again, θ times at most; after that a question is self-contained, and stays as it is",
+)
+@violated_by(CHAT, 'return Classification("self-contained", NO_VALID_REPLY)', "raise ValueError")
+@violated_by(CHAT, "question if reply is None else", "'' if reply is None else")
+@violated_by("kgwb/run/ask.py", "for _ in range(settings.theta):", "for _ in range(1):")
+@pytest.mark.parametrize("agent", ["classifier", "rephraser"])
+@pytest.mark.parametrize("malformed", [2, 3])
+def test_section_6_malformed_replies_are_asked_for_again(agent: str, malformed: int) -> None:
+    replies = {
+        "classifier": {"reason": "", "label": "dependent"},
+        "rephraser": {"question": "Who directed Arrival?"},
+    }
+    chosen = {**replies, agent: [*["no JSON"] * malformed, replies[agent]]}
+    model = script(**chosen, qir=DIRECTOR)
+    run = answered(model, question="Who directed that film?", dialogue=SAID)
+    assert len(requests(model, agent)) == 3
+    asked_as = "Who directed Arrival?" if malformed == 2 else "Who directed that film?"
+    assert run.output("understanding") == asked_as
+    is_rephrased = agent == "rephraser" or malformed == 2
+    assert bool(requests(model, "rephraser")) == is_rephrased
 
 
 @conforms("Algorithm 1, lines 4 and 5", "a self-contained question stays as it is")
@@ -707,6 +733,32 @@ def test_section_4_2_3_the_agent_says_what_is_asked_for(name: str, kind: str) ->
     facts = qir("Arrival | directed by | ?person", kind="boolean")
     run = answered(script(qir=facts), name, "Tell me whether somebody directed Arrival.")
     assert (answer_of(run).kind, bool(answer_of(run).values)) == (kind, True)
+
+
+@conforms(
+    "section 4.2.3 (4); definition 3.1",
+    "a list or a count needs an unknown, and does not become a question for yes or no without one: after θ attempts "
+    "it has no answer, since no query could select any",
+    code="grounded triples are asked as yes or no",
+    fast="grounded triples are asked as yes or no",
+    setting="kind_from",
+)
+@violated_by(QIR, 'if kind_from == "model" and kind != "boolean":', "if False:")
+@violated_by(QIR, 'if kind_from == "model" and kind != "boolean":', "if True:")
+@pytest.mark.parametrize("kind", ["list", "count", "boolean"])
+@pytest.mark.parametrize("name", ALL_PROFILES)
+def test_section_4_2_3_a_list_without_an_unknown_is_not_answered_with_yes(
+    name: str, kind: str
+) -> None:
+    grounded = qir("Arrival | director | Denis Villeneuve", kind=kind)
+    model = script(qir=grounded)
+    answer = answer_of(answered(model, name))
+    if name != "paper" or kind == "boolean":
+        assert (answer.kind, answer.labels) == ("boolean", ("true",))
+    else:
+        assert (answer.kind, answer.labels) == (kind, ())
+        assert answer.reason.startswith(CANNOT_EXPRESS)
+        assert len(requests(model, "qir")) == 3
 
 
 @conforms("section 4.2.3 (4)", "a boolean question may have grounded triples alone")

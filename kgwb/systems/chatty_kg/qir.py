@@ -267,7 +267,8 @@ def build_qir(
     """Return the QIR of a valid reply.
 
     Of facts that differ in letter case and spaces only, the first is kept. A question without
-    unknowns is boolean, unless triples cannot express it, and a boolean one has no target. Any
+    unknowns is boolean, unless triples cannot express it, and a boolean one has no target. With
+    ``kind_from`` "model" it has no facts instead, unless the reply says that it is boolean. Any
     other target is that of the reply if it is one of the unknowns, else the first unknown. If the
     reply has several, the first is the target, and all are the columns of a list. With ``target``
     "first_by_name" it is the first unknown in alphabetical order (reference code). With
@@ -286,6 +287,9 @@ def build_qir(
         kind = determine_kind(question, kind) or "list"
     unknowns = qir.unknowns
     if not unknowns and not qir.beyond:
+        if kind_from == "model" and kind != "boolean":
+            # The facts do not say what is asked for, so no query could select it.
+            return replace(qir, facts=(), kind=kind)
         kind = "boolean"
     if kind == "boolean" or not unknowns:
         return replace(qir, kind=kind)

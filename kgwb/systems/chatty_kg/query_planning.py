@@ -24,6 +24,7 @@ from kgwb.build import (
     Value,
     agent,
     compare_wordings,
+    count_in_graph,
     count_values,
     doubt_counted_text,
     find_ask_support,
@@ -32,7 +33,6 @@ from kgwb.build import (
     is_amount,
     label_terms,
     make_row_values,
-    parse_count,
     patterns_to_sparql,
     read_values,
     variables_of,
@@ -616,7 +616,4 @@ def _count_values(answer: Answer, results: _Results, target: str, run: Run) -> A
         branches.append(f"{{ {clause} }}")
     union = " UNION ".join(branches)
     counting = f"SELECT (COUNT(DISTINCT {target}) AS ?_n) WHERE {{ {union} }}"
-    rows = run.kg.select(counting).rows
-    number = parse_count(rows[0][0] if rows else None)
-    value = replace(value, term=Literal(number), label=str(number))
-    return replace(counted, values=(value,), queries=(*counted.queries, counting))
+    return count_in_graph(counted, counting, run.kg)

@@ -16,9 +16,9 @@ from kgwb.build import (
     Value,
     agent,
     analyze_query,
+    count_in_graph,
     count_values,
     doubt_counted_text,
-    find_named_term,
     find_row_support,
     is_amount,
     make_row_values,
@@ -41,10 +41,11 @@ def build_answer(query: CandidateQuery, asked: AnswerType, run: Run) -> Answer:
     """Run the chosen query, and return its values with the triples that support them (Equation 8).
 
     The answer is a truth value if the query is an ASK, or if yes or no is asked for: whether there
-    are rows. It is the number of rows if a count is asked for, unless all values are numbers. A
-    truth value or number has the support of all rows; "no" has none. Otherwise the values are the
-    rows, of which a query of several columns makes a table. Empty rows are neither values nor
-    counted. The answer has the query, and display names. Raises the GraphErrors of the query.
+    are rows. It is the number of rows if a count is asked for, unless all values are numbers; the
+    graph counts them if their result was cut. A truth value or number has the support of all rows;
+    "no" has none. Otherwise the values are the rows, of which a query of several columns makes a
+    table. Empty rows are neither values nor counted. The answer has the query, and display names.
+    Raises the GraphErrors of the query.
     """
     sparql = query.sparql
     answer = Answer(KIND_BY_ANSWER_TYPE[asked], queries=(sparql,))
@@ -70,7 +71,11 @@ def build_answer(query: CandidateQuery, asked: AnswerType, run: Run) -> Answer:
     are_amounts = all(is_amount(term, run.question) for term in terms)
     if answer.kind != "count" or are_amounts:
         return answer
-    return doubt_counted_text(count_values(answer), set(terms))
+    counted = doubt_counted_text(count_values(answer), set(terms))
+    if not result.cut:
+        return counted
+    rows = f"SELECT DISTINCT * WHERE {{ {{ {sparql} }} }}"
+    return count_in_graph(counted, f"SELECT (COUNT(*) AS ?_n) WHERE {{ {{ {rows} }} }}", run.kg)
 
 
 @agent("own_knowledge", kind="model")
@@ -80,8 +85,8 @@ def answer_from_own_knowledge(question: str, asked: AnswerType, reason: str, run
     The prompt is that of the type of answer: for a truth value, or for a single fact, which may be
     a number. With ``ablation`` "boolean_fallback" the model is asked for truth values only.
     ``reason`` says why the graph gave no answer, and is kept in the answer, which has no value if
-    the model gave none or was not asked. A fact is the vertex of this name with the setting
-    ``links_own_answers``.
+    the model gave none or was not asked. A fact is the vertex that the search of labels finds first
+    for it, if it finds any, with the setting ``links_own_answers``.
     """
     is_boolean = asked == "yes or no"
     kind = KIND_BY_ANSWER_TYPE[asked]
@@ -103,7 +108,8 @@ def answer_from_own_knowledge(question: str, asked: AnswerType, reason: str, run
         return Answer(kind, reason=reason)
     value = _make_value(text, asked)
     if asked == "select" and TriadSettings.of_run(run).links_own_answers:
-        value = Value(find_named_term(text, run), text)
+        for hit in run.kg.search(text, 1).hits:
+            value = Value(hit.iri, text)
     return Answer(kind, (value,), reason=reason, ungrounded=True)
 
 

@@ -129,9 +129,10 @@ class TriadSettings(Settings):
     asks_about_single: bool = False
     """Whether the decision-maker is asked about a single query, though it may not refuse it."""
     links_own_answers: bool = False
-    """Whether a fact from own knowledge is the vertex that has it as its label, if one has.
+    """Whether a fact from own knowledge is the vertex that the search of labels finds first for it.
 
-    So it can be compared with an answer of the graph, as in Table 3.
+    So it can be compared with an answer of the graph, as in Table 3. Section 4.1 links the answers
+    of models alone in this way.
     """
     answer_type_from: Literal["query", "model", "chain_of_thought"] = "query"
     """Where the type of the answer comes from.
@@ -162,5 +163,5 @@ class TriadSettings(Settings):
     - "no_query_choice": D-query; the model writes an executable query in place of a template, and
       none is chosen.
     - "no_fallback": A-llm, answers from own knowledge, also with the setting ``own_knowledge``.
-    - "boolean_fallback": A-fact, facts and counts from own knowledge, but not truth values.
+    - "boolean_fallback": A-fact; only truth values come from own knowledge, facts and counts do not.
     """
