@@ -140,9 +140,14 @@ class QIR(Record):
         return tuple(dict.fromkeys(mentions))
 
     def __str__(self) -> str:
-        """Return the number of triples and what is asked for; if triples cannot express the question, only that."""
+        """Return the number of triples and what is asked for.
+
+        If triples cannot express the question, or none is valid, only that.
+        """
         if self.beyond:
             return f"{CANNOT_EXPRESS}: {'; '.join(self.beyond)}"
+        if not self.facts:
+            return "no valid triples"
         asked_for = ", ".join(self.selected) or "yes or no"
         return f"{pluralize(len(self.facts), 'triple')}, asks for {asked_for}"
 

@@ -181,8 +181,9 @@ class RoboDataSettings(Settings):
     memory_chars: Count = 6_000
     """Characters of memory in a prompt. The latest turns are whole, earlier ones are shortened.
 
-    With ``ingredients`` "listed" no turn is shortened: these are the characters of the rows that its
-    tools have shown, the latest first. It is said where rows are left out.
+    With ``ingredients`` "listed" each turn keeps its thought and all its tool uses: these are the
+    characters of the rows that its tools have shown, the latest first. It is said where rows are
+    left out.
     """
     shown_chars: Count = 16_000
     """Characters of the local graph in a prompt, and of tool results.
