@@ -14,7 +14,7 @@ import kgwb
 from kgwb.cli import main
 from kgwb.errors import InputError
 from kgwb.labs import texts as texts_module
-from kgwb.labs.changed_graphs import load_data
+from kgwb.labs.changed_graphs import DATA
 from kgwb.labs.tasks import LAB_MODULES, LESSON_PARTS, load_lab
 from kgwb.labs.texts import (
     FOLDER,
@@ -112,7 +112,7 @@ def test_every_key_in_the_code_is_in_the_catalogue_and_every_text_is_used() -> N
     used = {f"lab.{name}" for name in ("task", "state", "tries", "hints", "points")}
     used |= {f"state.{name}" for name in ("solved", "tried", "open")}
     used |= {key for key in ENGLISH if key.startswith("claims.")}
-    used |= {row["feedback"] for row in load_data()["running_times"]}
+    used |= {row["feedback"] for row in DATA["running_times"]}
     for path in FOLDER.parent.glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from operator import methodcaller
 from typing import Annotated, Any, NewType
 
@@ -363,10 +363,10 @@ def find_edited_agent(answer: object) -> str:
 
     Return "" for a run without overrides, and for an answer that is no run.
     """
-    if not isinstance(answer, Run):
-        return ""
-    edited_agents = set(map(agent_of_key, answer.overrides))
-    for spec in answer.system.agents:
-        if spec.name in edited_agents:
-            return spec.name
-    return ""
+    return find_first_agent(answer, answer.overrides) if isinstance(answer, Run) else ""
+
+
+def find_first_agent(run: Run, steps: Iterable[str]) -> str:
+    """Return the agent that comes first in the order of a run's system, of those of some steps; "" without any."""
+    agents = set(map(agent_of_key, steps))
+    return next((spec.name for spec in run.system.agents if spec.name in agents), "")

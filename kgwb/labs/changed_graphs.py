@@ -14,6 +14,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -94,23 +95,11 @@ class RightAnswer(BaseModel, extra="forbid", frozen=True):
         return answer_labels(run) == set(self.labels)
 
 
-@cache
-def load_right_answers() -> dict[str, RightAnswer]:
-    """Return the right answers of FILE by question."""
-    rows = load_data()["answers"]
-    return {row["question"]: RightAnswer(**row) for row in rows}
-
-
-@cache
-def _load_meanings() -> dict[str, re.Pattern[str]]:
-    """Return a pattern for each label of a predicate that students' words mean, in the order of FILE."""
-    return {label: re.compile(rf"\b({words})") for label, words in load_data()["meanings"].items()}
-
-
-@cache
-def load_data() -> dict[str, Any]:
-    """Return what is in FILE."""
-    return tomllib.loads(FILE.read_text(encoding="utf-8"))
+DATA: dict[str, Any] = tomllib.loads(FILE.read_text(encoding="utf-8"))
+RIGHT_ANSWERS = {row["question"]: RightAnswer(**row) for row in DATA["answers"]}
+"""By question."""
+MEANINGS = {label: re.compile(rf"\b({words})") for label, words in DATA["meanings"].items()}
+"""A pattern for each label of a predicate that students' words mean, in the order in which they are tried."""
 
 
 @cache
@@ -202,7 +191,7 @@ def _rise_of(fact: Sequence[str], ranks: Mapping[str, int]) -> int:
 def find_meaning(relation: str) -> str:
     """Return the label of the predicate that the words of a relation mean; "" if they are not known."""
     words = split_words(relation)
-    for label, pattern in _load_meanings().items():
+    for label, pattern in MEANINGS.items():
         if pattern.search(words):
             return label
     return ""
@@ -244,12 +233,10 @@ def find_triple_problem(run: Run, right_run: Run, right: RightAnswer) -> Problem
     """
     ranks = rank_terms(run, right)
     facts = _list_facts(run)
-    target = run.output("qir").target
     return (
         find_wrong_triple(facts, ranks)
         or find_other_reason(right_run, right)
         or _find_other_relation(facts, ranks, right)
-        or _find_loose_unknown(facts, target)
     )
 
 
@@ -273,25 +260,22 @@ def find_wrong_triple(triples: Iterable[Sequence[str]], ranks: Mapping[str, int]
 
 
 def _find_other_relation(
-    facts: Iterable[tuple[str, str, str]], ranks: Mapping[str, int], right: RightAnswer
+    facts: Sequence[tuple[str, str, str]], ranks: Mapping[str, int], right: RightAnswer
 ) -> Problem:
-    """Return "" if no triple has words of another relation than the question says, else feedback."""
-    for fact in facts:
-        subject, relation, object_ = fact
-        kinds = sorted(ranks.get(end.casefold(), WORK) for end in (subject, object_))
-        wanted = right.relations.get(" ".join(map(str, kinds)))
-        if wanted and find_meaning(relation) not in ("", wanted):
-            return say("result.other-relation", triple=fact)
-    return ""
+    """Return "" if the triples say no other relation than the question, else feedback on the first that does.
 
-
-def _find_loose_unknown(facts: Sequence[tuple[str, str, str]], target: str) -> Problem:
-    """Return "" if each unknown but the target is in several triples, else feedback: it adds nothing."""
-    ends = Counter(end for fact in facts for end in fact[::2])
+    A triple does if its words do, or if an end of it is an unknown work that no other triple has.
+    """
+    ends = Counter(chain.from_iterable(fact[::2] for fact in facts))
     for fact in facts:
+        kinds = []
         for end in fact[::2]:
-            if end.startswith("?") and ends[end] == 1 and end != target:
+            kinds.append(str(ranks.get(end.casefold(), WORK)))
+            if end.startswith("?") and ends[end] == 1 and end.casefold() not in ranks:
                 return say("result.other-relation", triple=fact)
+        wanted = right.relations.get(" ".join(sorted(kinds)), "")
+        if wanted and find_meaning(fact[1]) not in ("", wanted):
+            return say("result.other-relation", triple=fact)
     return ""
 
 

@@ -101,14 +101,11 @@ def read_hand_in(path: Path) -> HandIn:
     Raises InputError if the file cannot be read, has more than MAX_FILE_BYTES bytes, or is not a
     hand-in.
     """
-    try:
-        with disk.check_regular_file(path).open("rb") as file:
-            data = file.read(MAX_FILE_BYTES + 1)
-    except OSError as exc:
-        reason = exc.strerror or exc
-        raise InputError(
-            f"cannot read the hand-in {path}: {reason}", hint="check the path"
-        ) from exc
+    with (
+        disk.os_errors_as_input_error(f"cannot read the hand-in {path}", "check the path"),
+        disk.check_regular_file(path).open("rb") as file,
+    ):
+        data = file.read(MAX_FILE_BYTES + 1)
     return parse_hand_in(path.name, data)
 
 

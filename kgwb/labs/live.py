@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kgwb.errors import KgwbError
-from kgwb.labs.changed_graphs import answer_labels, load_right_answers
+from kgwb.labs.changed_graphs import RIGHT_ANSWERS, answer_labels
 from kgwb.labs.recorded import load_questions
 from kgwb.labs.tasks import open_sample
 from kgwb.labs.three import MUTED_RUN_NAME
@@ -58,7 +58,7 @@ def try_misleading_prompt(text: str, model: ChatModel | str) -> list[TriedQuesti
 
     Raises what ``try_prompt`` raises.
     """
-    gold = set(load_right_answers()[MUSIC_QUESTION].labels)
+    gold = set(RIGHT_ANSWERS[MUSIC_QUESTION].labels)
     return [_try_question(open_model(model), text, MUSIC_QUESTION, gold)]
 
 

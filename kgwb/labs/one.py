@@ -12,13 +12,13 @@ from kgwb.kg.embeddings import EmbeddingIndex, Embeddings
 from kgwb.kg.queries import describe_vertices
 from kgwb.labs.answers import AnswerTriples, NamedChoice, NumberedChoice, expand_iri
 from kgwb.labs.changed_graphs import (
+    DATA,
+    RIGHT_ANSWERS,
     change_sample,
     find_other_reason,
     find_right_run,
     find_triple_problem,
     list_triples,
-    load_data,
-    load_right_answers,
     split_words,
 )
 from kgwb.labs.material import DIALOGUE
@@ -44,9 +44,9 @@ from kgwb.workbench import Workbench
 def prepare_checks() -> None:
     """Make the changed sample graphs, and embed the questions that task 1.2 compares with."""
     _index_questions(Embeddings().name)
-    for right in load_right_answers().values():
+    for right in RIGHT_ANSWERS.values():
         right.open_changed()
-    for row in load_data()["running_times"]:
+    for row in DATA["running_times"]:
         change_sample("films", SET_MINUTES + row["update"])
 
 
@@ -153,7 +153,7 @@ def _index_questions(embeddings: str) -> tuple[EmbeddingIndex, int]:
 
     It is made once for these embeddings.
     """
-    data = load_data()["first_movie"]
+    data = DATA["first_movie"]
     questions = []
     for subject in (*data["subjects"], *data["other_subjects"]):
         questions += [question.format(subject) for question in data["questions"]]
@@ -176,7 +176,7 @@ def check_triples(facts: AnswerTriples) -> Problem:
     if problem:
         return problem
     [unknown] = unknowns
-    right = load_right_answers()[TWO_FILMS_QUESTION]
+    right = RIGHT_ANSWERS[TWO_FILMS_QUESTION]
     run = _run_with_triples(TWO_FILMS_QUESTION, facts, unknown)
     right_run = find_right_run(run, right)
     if right_run:
@@ -279,7 +279,7 @@ def check_longest_film(sparql: str) -> Problem:
     problem = _find_film_problem(rows, "The_Shining", sparql)
     if problem:
         return problem
-    for row in load_data()["running_times"]:
+    for row in DATA["running_times"]:
         changed = change_sample("films", SET_MINUTES + row["update"])
         longest = row["longest"]
         if _find_film_problem(changed.select(sparql).rows, longest, sparql):
@@ -365,7 +365,7 @@ def _judge_repair(run: Run, lost_run: Run, wrong_agents: Collection[str]) -> Pro
     changes a value, that the step is right but not the new value, that the step is too late though
     the answer is right, what is wrong with the answer, or that it is right for another reason.
     """
-    right = load_right_answers()[run.question]
+    right = RIGHT_ANSWERS[run.question]
     edited = find_first_edited_steps(run, lost_run)
     if not edited:
         return "lost.same-value"

@@ -15,6 +15,7 @@ from kgwb.kg import Graph, open_kg
 from kgwb.labs.texts import Problem, Texts, load_texts, say
 from kgwb.run import Run
 from kgwb.run.systems import load_file
+from kgwb.text import fit_width, single_line
 
 LAB_MODULES = ("one", "two", "three")
 MAX_HINTS = 3
@@ -213,12 +214,10 @@ class Lab:
 def shorten(answer: str) -> str:
     """Return a text in one line, cut at MAX_SHOWN_CHARS characters with "…".
 
-    From a text that is not cut, square brackets at its ends and all double quotes are removed.
+    Square brackets at its ends and all double quotes are removed.
     """
-    text = " ".join(answer.split())
-    if len(text) > MAX_SHOWN_CHARS:
-        return text[:MAX_SHOWN_CHARS] + "…"
-    return text.strip("[]").replace('"', "")
+    text = single_line(answer).strip("[]").replace('"', "")
+    return fit_width(text, MAX_SHOWN_CHARS)
 
 
 def load_lab(number: int | str, language: str = "") -> Lab:

@@ -7,16 +7,13 @@ from statistics import median
 
 from kgwb.labs.answers import AnswerTriples, NamedChoice, NamedNumber, to_name
 from kgwb.labs.material import CLAIMS
-from kgwb.labs.recorded import answers_of_system, mean_f1, recorded_systems
+from kgwb.labs.recorded import F1_TOLERANCE, answers_of_system, mean_f1, recorded_systems
 from kgwb.labs.tasks import Lab, compare_choices, open_sample
 from kgwb.labs.texts import Problem, say
 from kgwb.run import Run
 from kgwb.run.answers import Answer
 from kgwb.terms import Triple
 from kgwb.workbench import recording
-
-F1_TOLERANCE = 0.005
-"""How far a mean F1 may be from the right one, so that two decimals are enough."""
 
 
 def prepare_checks() -> None:
@@ -63,7 +60,10 @@ def check_fewest_model_calls(system: str) -> Problem:
     A system that was not recorded is answered with the list of those that were.
     """
     system = to_name(system)
-    medians = {name: _median_model_calls(name) for name in recorded_systems()}
+    medians = {}
+    for name in recorded_systems():
+        calls = [answer.totals.model_calls for answer in answers_of_system(name)]
+        medians[name] = median(calls)
     if system not in medians:
         return _list_systems()
     if medians[system] > min(medians.values()):
@@ -79,7 +79,10 @@ def check_wrong_systems(names: NamedChoice) -> Problem:
     in any case, in any order.
     """
     systems = recorded_systems()
-    right_names = [name for name in systems if _has_wrong_answer(name)]
+    right_names = []
+    for name in systems:
+        if any(answer.labels and answer.f1 == 0 for answer in answers_of_system(name)):
+            right_names.append(name)
     return compare_choices(
         [to_name(name) for name in names],
         right_names,
@@ -103,9 +106,7 @@ def check_shared_triples(number: int) -> Problem:
         if answer:
             supports.append(set(answer.support))
     right = len(set.intersection(*supports))
-    if number == right:
-        return ""
-    return "3.4.other-number"
+    return "" if number == right else "3.4.other-number"
 
 
 @LAB.task()
@@ -155,16 +156,6 @@ def check_claims(letters: NamedChoice) -> Problem:
 def _run_to_mute() -> Run:
     """Return the run in whose forks triples are muted. It is kept, as a new one takes seconds."""
     return recording(MUTED_RUN_NAME, kg=open_sample("films"), model="rules")
-
-
-def _median_model_calls(system: str) -> float:
-    """Return the median number of model calls of a system over its recorded questions."""
-    return median(answer.totals.model_calls for answer in answers_of_system(system))
-
-
-def _has_wrong_answer(system: str) -> bool:
-    """Return whether a system answered a recorded question, but with no gold label."""
-    return any(answer.labels and answer.f1 == 0 for answer in answers_of_system(system))
 
 
 def _list_systems() -> Problem:

@@ -15,15 +15,21 @@ from kgwb.errors import InvalidReplyError
 from kgwb.labs.answers import NamedNumber, NumberedChoice, ReplyText, to_name
 from kgwb.labs.changed_graphs import (
     NEGATION,
+    RIGHT_ANSWERS,
     answer_labels,
     find_right_run,
     find_triple_problem,
     find_wrong_triple,
-    load_right_answers,
     rank_terms,
 )
 from kgwb.labs.material import REPLIES, QirReply, TripleReply
-from kgwb.labs.recorded import FIRST_WRONG_AGENTS, answers_of_system, mean_f1, open_lost_run
+from kgwb.labs.recorded import (
+    F1_TOLERANCE,
+    FIRST_WRONG_AGENTS,
+    answers_of_system,
+    mean_f1,
+    open_lost_run,
+)
 from kgwb.labs.tasks import Lab, compare_choices, open_sample
 from kgwb.labs.texts import Message, Problem, say
 from kgwb.llm import Scripted
@@ -39,7 +45,7 @@ MEASURED_SYSTEM = "ragonite"
 def prepare_checks() -> None:
     """Make the changed sample graphs, and replay the recordings of two systems."""
     for question in (MUSIC_QUESTION, NOVELS_QUESTION):
-        load_right_answers()[question].open_changed()
+        RIGHT_ANSWERS[question].open_changed()
     for system in ("chatty_kg", MEASURED_SYSTEM):
         answers_of_system(system)
 
@@ -62,8 +68,6 @@ OTHER_FORMS = re.compile(
 )
 """A request for a reply that is not JSON, in an English or a German prompt; a group for each form."""
 JSON_WORD = re.compile(r"\bjson\b", re.IGNORECASE)
-F1_TOLERANCE = 0.005
-"""How far a mean F1 may be from the right one, so that two decimals are enough."""
 
 
 @LAB.task(stage="understand", is_free=True)
@@ -220,7 +224,7 @@ def check_misleading_reply(reply: ReplyText) -> Problem:
     if problem:
         return problem
     run = _run_with_reply(MUSIC_QUESTION, reply)
-    if load_right_answers()[MUSIC_QUESTION].is_of(run):
+    if RIGHT_ANSWERS[MUSIC_QUESTION].is_of(run):
         return "2.5.right"
     return "" if answer_labels(run) else "2.5.no-answer"
 
@@ -301,9 +305,9 @@ def _check_reply(question: str, reply: str) -> Problem:
     if problem:
         return problem
     run = _run_with_reply(question, reply)
-    right = load_right_answers().get(question)
-    right_run = right and find_right_run(run, right)
-    if right and right_run:
+    right = RIGHT_ANSWERS[question]
+    right_run = find_right_run(run, right)
+    if right_run:
         return find_triple_problem(run, right_run, right)
     if answer_labels(run):
         return say("reply.wrong-answer", answer=run.answer)
@@ -311,7 +315,7 @@ def _check_reply(question: str, reply: str) -> Problem:
     if output.beyond:
         return say("reply.beyond", parts=", ".join(output.beyond))
     facts = [fact.as_tuple for fact in output.facts]
-    wrong_fact = find_wrong_triple(facts, rank_terms(run, right) if right else {})
+    wrong_fact = find_wrong_triple(facts, rank_terms(run, right))
     return wrong_fact or say("reply.no-answer", answer=run.answer)
 
 
@@ -322,23 +326,19 @@ def _find_field_problem(question: str, reply: str) -> Problem:
     name of the question is an entity, and each entity is in the question.
     """
     fields = QirReply.model_validate(find_json(reply).values[0])
-    if fields.question_type != "list":
-        return say("reply.question-type", type=fields.question_type)
-    ends: set[str] = set()
-    for triple in fields.triples:
-        ends |= {triple.subject.strip(), triple.object.strip()}
+    ends = {end.strip() for triple in fields.triples for end in (triple.subject, triple.object)}
     unknowns = {end for end in ends if end.startswith("?")}
-    other_unknowns = sorted(unknowns.symmetric_difference(fields.unknowns))
-    if other_unknowns:
-        return say("reply.unknowns", unknowns=", ".join(other_unknowns))
-    if fields.target.strip() not in unknowns:
-        return say("reply.target", target=fields.target)
-    text = question.casefold()
     entities = {entity.strip().casefold() for entity in fields.entities}
-    other_names = sorted(load_right_answers()[question].names.keys() - entities)
-    other_names += sorted(entity for entity in entities if entity not in text)
-    if other_names:
-        return say("reply.entities", names=", ".join(other_names))
+    foreign = {entity for entity in entities if entity not in question.casefold()}
+    problems = {
+        "reply.question-type": {fields.question_type} - {"list"},
+        "reply.unknowns": unknowns.symmetric_difference(fields.unknowns),
+        "reply.target": {fields.target.strip()} - unknowns,
+        "reply.entities": RIGHT_ANSWERS[question].names.keys() - entities | foreign,
+    }
+    for key, found in problems.items():
+        if found:
+            return say(key, found=", ".join(sorted(found)))
     return ""
 
 
