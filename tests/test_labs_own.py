@@ -29,6 +29,17 @@ def write_example(folder: Path) -> Path:
 
 
 @pytest.mark.long
+@pytest.mark.parametrize(
+    ("task", "answer", "example"),
+    [("my_lab.1", "four", "example.whole-number"), ("my_lab.2", 3, "example.names")],
+)
+def test_an_answer_that_cannot_be_read_gets_an_example_of_its_form(
+    tmp_path: Path, task: str, answer: object, example: str
+) -> None:
+    work = kgwb.lab(write_example(tmp_path), None)
+    assert work.text(example) in work.check(task, answer).text
+
+
 def test_the_example_is_short_and_passes_its_own_test(tmp_path: Path) -> None:
     file = write_example(tmp_path)
     assert len(file.read_text().splitlines()) <= MAX_TEMPLATE_LINES

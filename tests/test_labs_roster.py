@@ -35,10 +35,22 @@ CANVAS = (
     '"Frost, Bob",12,s2,bob,S1,\n'
     '"Moore, Cleo",13,s3,cleo,S1,\n'
 )
+WORKSHEET_IN_POLISH = WORKSHEET.replace(
+    "Identifier,Full name,Email address,Status,Grade,Maximum grade",
+    "Identyfikator,Imię i nazwisko,Adres e-mail,Status,Ocena,Maksymalna ocena",
+).replace("Participant", "Uczestnik")
+PARTICIPANTS_IN_FINNISH = (
+    "Etunimi,Sukunimi,ID-numero,Sähköposti,Ryhmät\n"
+    "Ada,Lovelace,11,ada@uni.example,A\n"
+    "Bob,Frost,12,bob@uni.example,A\n"
+    "Cleo,Moore,13,cleo@uni.example,B\n"
+)
 OWN = "name\nAda Lovelace\nBob Frost\nCleo Moore\n"
 ROSTERS = {
     "worksheet": (WORKSHEET, "Grade"),
     "grades of Moodle": (GRADES_OF_MOODLE, "Assignment: Lab 1 (Real)"),
+    "worksheet in Polish": (WORKSHEET_IN_POLISH, "Ocena"),
+    "participants in Finnish": (PARTICIPANTS_IN_FINNISH, "Lab 1"),
     "Canvas": (CANVAS, "Lab 1 (98765)"),
     "own": (OWN, "Lab 1"),
 }

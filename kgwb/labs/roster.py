@@ -21,10 +21,15 @@ ID_HEADING = re.compile(
     re.IGNORECASE,
 )
 """The columns with what tells students apart, such as Canvas's "SIS Login ID" and Moodle's "Identifier"."""
+DIGIT = re.compile(r"\d")
 MAXIMUM_ROW = "Points Possible"
 """Stands for a student in the row of Canvas's grade book that has the greatest points."""
-GRADE_HEADING = "Grade"
-"""The column of grades in Moodle's grading worksheet."""
+GRADE_HEADING = re.compile(
+    r"grade|bewertung|note|nota|calificación|valutazione|avaliação|ocena|hodnocení|hodnotenie|beoordeling|betyg"
+    r"|arvosana|értékelés|оценка|оцінка|karakter",
+    re.IGNORECASE,
+)
+"""The column of grades in Moodle's grading worksheet, in its languages."""
 DELIMITERS = ",;\t"
 
 
@@ -62,15 +67,28 @@ class Roster:
             raise InputError(f"there are no students in {path}", hint=hint)
 
     def _read_student(self, number: int) -> RosterStudent | None:
-        """Return the student of a row; None if it has no name and no id, or is MAXIMUM_ROW."""
+        """Return the student of a row; None if it has no name and no id, or is MAXIMUM_ROW.
+
+        Where no heading is known as that of names, as in other languages, they are what stands before the
+        mail address without a digit, if that is two words or more.
+        """
+        row = self._rows[number]
+        with_mail = [place for place, cell in enumerate(row) if "@" in cell]
         names = []
         ids = []
-        for heading, cell in zip(self._rows[0], self._rows[number], strict=False):
+        guessed_names = []
+        for place, (heading, cell) in enumerate(zip(self._rows[0], row, strict=False)):
+            is_before_mail = place < min(with_mail, default=0)
+            has_digits = DIGIT.search(cell)
             if NAME_HEADING.fullmatch(heading.strip()):
                 names += cell.split()
-            elif ID_HEADING.fullmatch(heading.strip()):
+            elif ID_HEADING.fullmatch(heading.strip()) or (is_before_mail and has_digits):
                 number_of_participant = cell.rpartition(" ")[2]  # as in "Participant 1234"
                 ids += [cell, number_of_participant, cell.partition("@")[0]]
+            elif is_before_mail:
+                guessed_names += cell.split()
+        if not names and len(guessed_names) > 1:
+            names = guessed_names
         name = " ".join(dict.fromkeys(names)) or "".join(ids[:1])
         if not name or name == MAXIMUM_ROW:
             return None
@@ -102,7 +120,9 @@ class Roster:
         headings = rows[0]
         for title, by_row in grades.items():
             names = [heading.partition(" (")[0].strip() for heading in headings]
-            found = [name for name in names if name.endswith(title) or name == GRADE_HEADING]
+            found = [
+                name for name in names if name.endswith(title) or GRADE_HEADING.fullmatch(name)
+            ]
             if not found:
                 headings.append(title)
             column = names.index(found[0]) if found else len(names)
