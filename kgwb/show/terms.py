@@ -274,19 +274,16 @@ def _render_triple(triple: Triple, context: RenderContext, answer_terms: frozens
     ]
     has_blank_node = isinstance(subject, BNode) or isinstance(object_, BNode)
     if context.can_mute and not has_blank_node:
-        parts.append(_render_mute_button(triple))
+        names = [format_term(term, context.names) for term in triple]
+        mute = button(
+            "Mute",
+            "mute",
+            class_="ghost",
+            arg=triple_key(triple),
+            title=f"ask the question again without {shorten(' — '.join(names))}",
+        )
+        parts.append(mute)
     return div("chain", *parts)
-
-
-def _render_mute_button(triple: Triple) -> Html:
-    """Render the button that sends the event "mute" with the key of a triple."""
-    return button(
-        "Mute",
-        "mute",
-        class_="ghost",
-        arg=triple_key(triple),
-        title="ask the question again without this triple",
-    )
 
 
 def _render_term_pill(term: Term, context: RenderContext, answer_terms: frozenset[Term]) -> Html:

@@ -30,8 +30,6 @@ NODE_CLASSES = {
     "running": "lit",
 }
 """CSS classes of an agent in the flow strip: of the first state that one of its steps has."""
-ROW_STATE_CLASSES = {"stale": "isstale", "ahead": "ahead"}
-"""CSS classes of a line of the timeline, by the state of its step."""
 MIN_BAR_PERCENT = 2.0
 """The length of the shortest bar of a step's time, so that it can be seen."""
 
@@ -247,7 +245,11 @@ class TimelineLine(NamedTuple):
 
     "" if the agent has none, or if it is the role of the line above.
     """
-    classes: str
+    state: str
+    """The state of its step, see ``RunState.step_state``."""
+    supervises: bool
+    """Whether it is a supervisor."""
+    has_step: bool
     kind_badge: Html
     state_badge: Html
     outcome: str
@@ -382,30 +384,14 @@ def _timeline_line(
         name=name,
         full_name=full_name,
         role=role_caption,
-        classes=_row_classes(row, step_state, is_selected, supervises),
+        state=step_state,
+        supervises=supervises,
+        has_step=step is not None,
         kind_badge=agent_kind_badge(kind, small=True, outlined=is_silent),
         state_badge=render_row_badge(step, step_state, supervises),
         outcome=outcome,
         time_bar=_render_time_bar(step, kind, longest_s, supervises),
     )
-
-
-def _row_classes(row: TimelineRow, step_state: str, is_selected: bool, supervises: bool) -> str:
-    """Return the CSS classes of a line, separated by blanks; "trow" alone if no other applies.
-
-    A selected row is "chosen", a supervisor "sup", an agent without a step "offrow", and a state has
-    the class of ROW_STATE_CLASSES.
-    """
-    classes = []
-    if is_selected:
-        classes.append("chosen")
-    if supervises:
-        classes.append("sup")
-    if row.step is None:
-        classes.append("offrow")
-    if step_state in ROW_STATE_CLASSES:
-        classes.append(ROW_STATE_CLASSES[step_state])
-    return " ".join(classes) or "trow"
 
 
 def _outcome_text(row: TimelineRow, step_state: str, supervises: bool) -> str:

@@ -172,11 +172,10 @@ class Chat(Live):
         queued_count = len(conversation.queued_tasks)
         has_stale_turns = any(map(conversation.is_stale, range(turn_count)))
         source = source_name(conversation.workbench.kg.source)
-        debugger = Html()
-        if self.children():
-            run = self._opened_run()
-            assert run is not None, "a child is the debugger of the open turn"
-            debugger = self.render_child("debugger", focus=f"debugger-{run.id}")
+        run = self._opened_run()
+        focus = ""
+        if run is not None:
+            focus = f"debugger-{run.id}"
         return self._render(
             is_interactive=True,
             notices=render_notices(conversation.notices_of_runs),
@@ -190,7 +189,7 @@ class Chat(Live):
             conversations=self._other_conversations(),
             shows_conversations=self.shows_conversations,
             can_recall=bool(conversation.ended) and not conversation.runs and not self.is_busy,
-            debugger=debugger,
+            debugger=self.render_child("debugger", focus=focus),
         )
 
     def render_static(self) -> Html:

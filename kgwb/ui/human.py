@@ -33,8 +33,8 @@ from kgwb.ui.live import (
     argument_of,
     form_of,
     read_name,
-    render_failure,
     render_page,
+    render_progress,
     text_input,
     typed_text,
 )
@@ -308,26 +308,21 @@ class Person(Part):
             )
             return render_page("person_idle.html", remark=remark, level="bad", played_agent="")
         remark = "No reply is needed now. Run the agent that you play."
-        if self._latest_human_step() is not None:
-            remark = self._what_comes_next()
-        if self.session.current_task:
-            remark = f"No reply is needed yet: {self.session.current_task}."
         played_agent = ""
         played = self._latest_human_step()
         if played is not None:
+            remark = self._what_comes_next()
             played_agent = display_name(played.agent)
-        failure = Html()
-        if self.worker.failure is not None:
-            failure = render_failure(self.worker.failure)
+        if self.session.current_task:
+            remark = f"No reply is needed yet: {self.session.current_task}."
         return render_page(
             "person_idle.html",
             remark=remark,
             level="calm",
             played_agent=played_agent,
             model_input=text_input("model", "model", value="rules", id="beside-model"),
-            progress=self.worker.current_task,
+            progress=render_progress(self.worker),
             comparison=self.model_comparison,
-            failure=failure,
         )
 
     def _what_comes_next(self) -> str:

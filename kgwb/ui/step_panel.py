@@ -316,28 +316,12 @@ class StepPanel(Live):
         """
         if self.run.read_only:
             return Html()
-        is_busy = self.is_busy
-        is_done = False
-        has_calls = False
-        is_overridden = False
-        if step is not None:
-            is_done = step.done
-            has_calls = bool(step.calls)
-            is_overridden = step.origin == "by hand"
-        run_class = "fold primary"
-        if is_done or self.is_in_debugger:
-            run_class = "fold"
-        can_cancel = is_busy
-        if self.is_in_debugger:  # there, another button cancels the run
-            can_cancel = bool(self.graph_worker.current_task)
         return render_page(
             "step_controls.html",
-            run_label="Run again" if is_done else "Run",
-            run_class=run_class,
-            is_busy=is_busy,
-            cannot_refresh=is_busy or not has_calls,
-            is_overridden=is_overridden,
-            can_cancel=can_cancel,
+            step=step,
+            is_busy=self.is_busy,
+            is_asking_graph=bool(self.graph_worker.current_task),
+            is_in_debugger=self.is_in_debugger,
         )
 
     def _render_section_body(self, section: str, key: str, step: Step | None) -> Html:
@@ -412,11 +396,6 @@ class StepPanel(Live):
         cost = state.cost
         if not cost and request is not None:
             cost = f"Each time takes a call of about {estimate_tokens(request):,} tokens, and the reply."
-        sample = state.sample
-        usage = ""
-        if sample is not None:
-            calls = pluralize(sample.calls, "call")
-            usage = f"{calls}, {sample.tokens:,} tokens"
         return render_page(
             "sample_form.html",
             times_input=text_input("sample_times", "times", state.typed_times),
@@ -429,8 +408,7 @@ class StepPanel(Live):
             is_busy=self.is_busy,
             cost=cost,
             progress=render_progress(self.graph_worker),
-            decisions=sample.decisions if sample is not None else (),
-            usage=usage,
+            sample=state.sample,
         )
 
     def _render_inputs(self, step: Step) -> Html:
@@ -646,24 +624,15 @@ class StepPanel(Live):
 
         It is for a run that can only be read. Each of the typed models is asked, on the worker's
         thread; the new replies are shown below the form at the end. Raises SettingError without a
-        model or with something else than a number, PromptError for messages without roles, and
+        model or for another number than 1 to MAX_TIMES, PromptError for messages without roles, and
         UnknownModelError.
         """
         step = self._shown_step()
         results = self.results_of(step)
         results.typed_models = read_name(event, "model")
         results.typed_times = read_name(event, "times")
-        names = results.typed_models.replace(",", " ").split()
-        if not names:
-            raise SettingError(
-                "nothing was asked: no model is named", hint="type a model, such as openai:gpt-4o"
-            )
-        times = results.typed_times
-        if not times.isdecimal():
-            raise SettingError(
-                f"the number of times cannot be {times!r}", hint="type a whole number, such as 3"
-            )
-        models = [open_model(name) for name in names]
+        models = _open_typed_models(results.typed_models)
+        times = _read_times(results.typed_times)
         text = typed_text(form_of(event)["template"])
         messages = messages_from_text(text)
         self.prompt_editor.keep_draft(self.key, text)
@@ -672,7 +641,7 @@ class StepPanel(Live):
             """Ask the call again, and keep the replies. A cancel leaves the call on its thread."""
             ask_again = partial(self.run.ask_again, step.key, models, messages=messages)
             results.new_replies = run_in_thread(
-                partial(ask_again, times=int(times)), poll=self._stop_if_graph_cancelled
+                partial(ask_again, times=times), poll=self._stop_if_graph_cancelled
             )
 
         self.graph_worker.submit("asking the model", ask)
@@ -694,13 +663,12 @@ class StepPanel(Live):
         state, models = self._read_sample_form(event)
         prompt = self.prompt_editor.edited_prompt(key, {})
         prompts = self.run.prompts.with_text(prompt.name, prompt.text)
-        times = int(state.typed_times)
         ask = partial(
             sample_step,
             self.run,
             key,
             models,
-            times,
+            int(state.typed_times),
             prompts=prompts,
             check=self._stop_if_graph_cancelled,
         )
@@ -722,21 +690,9 @@ class StepPanel(Live):
         state = self.sample_states.setdefault(key, SampleState())
         state.typed_models = read_name(event, "sample_models")
         state.typed_times = read_name(event, "sample_times")
-        if not state.typed_times.isdecimal() or not 1 <= int(state.typed_times) <= MAX_TIMES:
-            raise SettingError(
-                f"the number of times cannot be {state.typed_times!r}",
-                hint=f"type 1 to {MAX_TIMES}",
-            )
-        names = state.typed_models.replace(",", " ").split()
-        models = [open_model(name) for name in names]
         own_model = self.run.model_for(agent_of_key(key))
-        if not models and own_model is not None:
-            models = [own_model]
-        if not models:
-            raise SettingError(
-                "nothing was asked: no model is named", hint="type a model, such as openai:gpt-4o"
-            )
-        calls = int(state.typed_times) * len(models)
+        models = _open_typed_models(state.typed_models, own_model)
+        calls = _read_times(state.typed_times) * len(models)
         state.cost = pluralize(calls, "call")
         request = self.prompt_editor.drafted_request(key)
         if request is not None:
@@ -962,3 +918,27 @@ class StepPanel(Live):
         if typed in ("", shown):
             return EditedQuery(number, query)
         return EditedQuery(number, declare_known_prefixes(typed, context))
+
+
+def _read_times(typed: str) -> int:
+    """Return how often a model is to be asked. Raises SettingError unless it is 1 to MAX_TIMES."""
+    if not typed.isdecimal() or not 1 <= int(typed) <= MAX_TIMES:
+        raise SettingError(
+            f"the number of times cannot be {typed!r}", hint=f"type 1 to {MAX_TIMES}"
+        )
+    return int(typed)
+
+
+def _open_typed_models(typed: str, own_model: ChatModel | None = None) -> list[ChatModel]:
+    """Return the models whose names were typed, else the agent's own.
+
+    Raises SettingError without either, and UnknownModelError.
+    """
+    models = [open_model(name) for name in typed.replace(",", " ").split()]
+    if not models and own_model is not None:
+        models = [own_model]
+    if not models:
+        raise SettingError(
+            "nothing was asked: no model is named", hint="type a model, such as openai:gpt-4o"
+        )
+    return models
