@@ -183,7 +183,8 @@ class OpenAIServer(ModelServer):
             return self.error(400, message, param=named if self.says_param else None)
         return self.reply(GOETHE)
 
-    def as_stream(self, answer: Answer, body: dict[str, Any]) -> Answer:
+    @staticmethod
+    def as_stream(answer: Answer, body: dict[str, Any]) -> Answer:
         choices = answer.body.get("choices") if isinstance(answer.body, dict) else None
         message = choices[0].get("message") if choices else None
         if not message:
@@ -235,7 +236,8 @@ class OllamaServer(ModelServer):
             return self.error(self.refusal_status, "invalid JSON schema in format")
         return self.reply(GOETHE)
 
-    def as_stream(self, answer: Answer, body: dict[str, Any]) -> Answer:
+    @staticmethod
+    def as_stream(answer: Answer, body: dict[str, Any]) -> Answer:
         if not isinstance(answer.body, dict) or "message" not in answer.body:
             return answer
         return replace(answer, body=ndjson(*ollama_parts(answer.body)))
@@ -257,7 +259,7 @@ def openai_events(message: dict[str, Any], finish: str | None, usage: Any) -> li
     for call in message.get("tool_calls", ()):
         arguments = call["function"]["arguments"]
         for number, piece in enumerate(_pieces(arguments)):
-            named = call if number == 0 else {"index": 0}
+            named = {"index": 0} | (call if number == 0 else {})
             delta = {**named, "function": {**named.get("function", {}), "arguments": piece}}
             text.append({"tool_calls": [delta]})
     chunks = [

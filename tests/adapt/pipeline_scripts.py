@@ -6,11 +6,19 @@ from pathlib import Path
 from typing import Any
 
 PIPELINES = Path(__file__).parent / "pipelines"
+MARK = "# added"
+"""At the end of each line of a pipeline that is kgwb's."""
 
 DIRECTOR_QUERY = """
 PREFIX : <http://example.org/>
 SELECT ?person WHERE { :arrival :director ?person }
 """
+
+
+def plain_text(path: Path) -> str:
+    """The program that a pipeline was before the lines for kgwb were added."""
+    lines = path.read_text().splitlines()
+    return "\n".join(line for line in lines if not line.endswith(MARK))
 
 
 def reply_to(body: dict[str, Any]) -> str | dict[str, Any]:

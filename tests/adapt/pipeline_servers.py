@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pyoxigraph as ox
+from model_servers import OpenAIServer, openai_events, sse
 
 Script = Callable[[dict[str, Any]], str | dict[str, Any]]
 
@@ -39,14 +40,11 @@ class ChatServer:
         said = self.script(body)
         if isinstance(said, dict) and ("status_code" in said or "choices" in said):
             return said
-        fields = {"content": said} if isinstance(said, str) else said
-        message = {"role": "assistant", "content": None, "refusal": None, **fields}
+        fields: dict[str, Any] = {"content": said} if isinstance(said, str) else dict(said)
         finish = "tool_calls" if "tool_calls" in fields else "stop"
-        usage = {"prompt_tokens": 10, "completion_tokens": 3, "total_tokens": 13}
-        choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": finish}
-        made = {"id": f"chatcmpl-{len(self.requests)}", "object": "chat.completion", "created": 1}
-        made |= {"model": "tiny-1", "system_fingerprint": None}
-        return {**made, "choices": [choice], "usage": usage}
+        content = fields.pop("content", None)
+        made: dict[str, Any] = OpenAIServer.reply(content, finish, **fields).body
+        return {"id": f"chatcmpl-{len(self.requests)}", "created": 1, **made}
 
     def response(self, body: dict[str, Any]) -> dict[str, Any]:
         """The Responses API: a text of the script, or the items of the output."""
@@ -56,29 +54,16 @@ class ChatServer:
             content = [{"type": "output_text", "text": said, "annotations": []}]
             message = {"id": "msg_1", "type": "message", "role": "assistant"}
             said = {"output": [{**message, "status": "completed", "content": content}]}
-        usage = {"input_tokens": 10, "output_tokens": 3, "total_tokens": 13}
+        usage = {"input_tokens": 12, "output_tokens": 5, "total_tokens": 17}
         made = {"id": f"resp_{len(self.requests)}", "object": "response", "created_at": 1}
         return {**made, "model": "tiny-1", "status": "completed", "usage": usage, **said}
 
 
 def completion_chunks(made: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """A completion as a server streams it: two parts of the content, calls of tools, and the tokens."""
-    made = {**made, "object": "chat.completion.chunk"}
-    usage = made.pop("usage")
-    [choice] = made.pop("choices")
-    message = choice["message"]
-    content = message["content"] or ""
-    deltas: list[dict[str, Any]] = [
-        {"role": "assistant", "content": content[:5]},
-        {"content": content[5:]},
-    ]
-    for number, call in enumerate(message.get("tool_calls", ())):
-        deltas.append({"tool_calls": [{"index": number, **call}]})
-    for delta in deltas:
-        yield {**made, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
-    ended = {"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}
-    yield {**made, "choices": [ended]}
-    yield {**made, "choices": [], "usage": usage}
+    """A completion as a server streams it: parts of the content, calls of tools, and the tokens."""
+    [choice] = made["choices"]
+    for event in openai_events(choice["message"], choice["finish_reason"], made["usage"]):
+        yield {**made, "object": "chat.completion.chunk", "usage": None, **event}
 
 
 def response_events(made: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -133,8 +118,7 @@ def chat_server(script: Script, port: int = 0) -> Iterator[ChatServer]:
                 self.reply(b"{}", "application/json", made["status_code"])
             elif body.get("stream"):
                 events = response_events(made) if is_response else completion_chunks(made)
-                lines = [f"data: {json.dumps(event)}\n\n" for event in events]
-                self.reply("".join([*lines, "data: [DONE]\n\n"]).encode(), "text/event-stream")
+                self.reply(sse(*events, "[DONE]").encode(), "text/event-stream")
             else:
                 self.reply(json.dumps(made).encode(), "application/json")
 

@@ -394,20 +394,6 @@ def test_a_query_with_another_parameter_is_asked_anew(endpoint: Endpoint) -> Non
     assert len(endpoint.queries) == 2
 
 
-def test_other_formats_and_graphs_are_made_of_the_record(endpoint: Endpoint) -> None:
-    def work() -> list[Any]:
-        xml = wrap_sparqlwrapper(wrapper_of(endpoint, SELECT, sw.XML)).queryAndConvert()
-        csv = wrap_sparqlwrapper(wrapper_of(endpoint, SELECT, sw.CSV)).queryAndConvert()
-        turtle = wrap_sparqlwrapper(wrapper_of(endpoint, CONSTRUCT, sw.TURTLE)).queryAndConvert()
-        made = rdflib.Graph().parse(data=turtle, format="turtle")
-        return [len(xml.getElementsByTagName("result")), len(csv.splitlines()), len(made)]
-
-    run = run_of(work).go()
-    assert run.output("look") == [4, 5, 4]
-    run.go()
-    assert len(endpoint.queries) == 2  # the SELECT is the same query in each format
-
-
 def test_an_endpoint_is_not_asked_without_triples_that_it_cannot_leave_out(
     endpoint: Endpoint,
 ) -> None:

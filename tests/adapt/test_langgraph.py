@@ -30,7 +30,7 @@ DIRECTED = (iri("arrival"), iri("director"), iri("denis"))
 @pytest.fixture
 def system(films_file: Path, pipeline: Any) -> System:
     ScriptedChat.asked.clear()
-    return resolve_system(pipeline("looping_added"))
+    return resolve_system(pipeline("looping"))
 
 
 @pytest.fixture

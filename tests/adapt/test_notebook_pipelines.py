@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from notebook_pipelines import FOLDER, PUBLISHED, QUESTIONS
+from pipeline_scripts import MARK, PIPELINES, plain_text
 
 import kgwb
 from kgwb.kg import sample_path
 from kgwb.run import Run
 from kgwb.show.subgraph import build_subgraph
 
-MARK = "# added"
 MAX_ADDED_LINES = 10
 LIBRARIES = {"plain": "SPARQLWrapper", "looping": "langgraph", "branches": "openai"}
 
@@ -28,15 +29,17 @@ def load(name: str) -> Run:
     return kgwb.load_run(FOLDER / f"{name}.jsonl", system=FOLDER / f"{name}.py")
 
 
-@pytest.mark.parametrize("name", [*QUESTIONS, *PUBLISHED])
-def test_without_the_added_lines_it_is_the_plain_program(name: str) -> None:
-    lines = (FOLDER / f"{name}.py").read_text().splitlines()
-    plain = [line for line in lines if MARK not in line]
-    assert 0 < len(lines) - len(plain) <= MAX_ADDED_LINES
-    text = "\n".join(plain)
-    assert "kgwb import" not in text
-    assert "build." not in text
-    compile(text, f"{name}.py", "exec")
+@pytest.mark.parametrize(
+    "path",
+    [*(FOLDER / f"{name}.py" for name in (*QUESTIONS, *PUBLISHED)), *PIPELINES.glob("*.py")],
+    ids=lambda path: f"{path.parts[-3]} {path.stem}",
+)
+def test_without_the_added_lines_it_is_the_plain_program(path: Path) -> None:
+    plain = plain_text(path)
+    assert 0 < path.read_text().count(MARK) <= MAX_ADDED_LINES
+    assert "kgwb import" not in plain
+    assert "build." not in plain
+    compile(plain, path.name, "exec")
 
 
 def test_a_replay_makes_no_request(name: str) -> None:

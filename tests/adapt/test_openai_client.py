@@ -142,7 +142,7 @@ def test_a_request_is_recorded_and_edited(
     assert call.request["content"]["messages"] == [["system", "Be short."], ["user", "Hello"]]
     assert call.result.text == run.output("talk") == "reply to Hello"
     assert (call.result.finish_reason, call.result.model) == ("stop", "tiny-1")
-    assert (run.totals.prompt_tokens, run.totals.completion_tokens) == (10, 3)
+    assert (run.totals.prompt_tokens, run.totals.completion_tokens) == (12, 5)
     run.edit_messages("talk", "[system]\nBe long.\n\n[user]\nBye\n").go()
     assert run.output("talk") == "reply to Bye"
     assert server.requests[-1] == {"model": "tiny", **edited}
@@ -368,7 +368,7 @@ def test_a_reply_is_read_by_openai_from_the_record_and_as_a_person_put_it_in(
     assert run.output("talk") == (['{"text": "Dune"}'] if has_tool_call else "reply to Hello")
     [call] = run.calls.values()
     assert ("Dune" in call.result.text) == has_tool_call
-    assert call.result.prompt_tokens == 10
+    assert call.result.prompt_tokens == 12
     assert has_tool_call or call.result.finish_reason == "stop"
     replay = kgwb.load_run(without_bodies(run.save(tmp_path / "run.jsonl")), system=run.system)
     assert replay.output("talk") == run.output("talk")

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pipeline_scripts import PIPELINES, plain_text
 from pipeline_servers import ChatServer, Endpoint
 from rdflib import Literal
 from small import films
@@ -34,7 +35,7 @@ QUESTION = "Who directed Arrival?"
 
 @pytest.fixture
 def system(chats: ChatServer, endpoint: Endpoint, pipeline: Any) -> System:
-    return resolve_system(pipeline("plain_added"))
+    return resolve_system(pipeline("plain"))
 
 
 @pytest.fixture
@@ -47,8 +48,8 @@ def test_its_functions_are_steps_with_prompts_replies_tokens_and_queries(run: Ru
     [call] = [run.calls[key] for key in run["mentions"].calls]
     assert call.request["content"]["messages"][1] == ["user", QUESTION]
     assert call.request["content"]["options"] == {"model": "tiny", "temperature": 0}
-    assert call.result.prompt_tokens == 10
-    assert run.totals.prompt_tokens == 20
+    assert call.result.prompt_tokens == 12
+    assert run.totals.prompt_tokens == 24
 
 
 def test_it_is_exported_as_a_trace(run: Run, tmp_path: Path) -> None:
@@ -75,7 +76,7 @@ def test_a_replay_does_not_depend_on_the_address_of_the_server(
     run: Run, pipeline: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CHAT_URL", "http://127.0.0.1:9/v1")
-    elsewhere = resolve_system(pipeline("plain_added"))
+    elsewhere = resolve_system(pipeline("plain"))
     module = sys.modules[elsewhere.answer.__module__]
     assert str(module.client.base_url) == "http://127.0.0.1:9/v1/"
     loaded = kgwb.load_run(run.save(tmp_path / "run.jsonl"), system=elsewhere)
@@ -94,8 +95,10 @@ def test_messages_of_a_call_that_was_not_made_are_refused(run: Run, step: str, n
 def test_a_system_without_a_line_in_the_file_does_the_same(
     run: Run, chats: ChatServer, endpoint: Endpoint, pipeline: Any
 ) -> None:
+    path = pipeline("plain").with_name("untouched.py")
+    path.write_text(plain_text(PIPELINES / "plain.py"))
     untouched = system_from_file(
-        f"{pipeline('plain')}:answer",
+        f"{path}:answer",
         ["mentions", "link", "draft"],
         to_answer=lambda found: make_answer(found["values"], [found["query"]]),
     )
@@ -116,7 +119,7 @@ def test_a_variable_that_is_not_set_is_said_with_the_line_of_the_pipeline(
     pipeline: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("CHAT_URL", raising=False)
-    path = pipeline("plain_added")
+    path = pipeline("plain")
     lines = path.read_text().splitlines()
     [number] = [n for n, line in enumerate(lines, 1) if "CHAT_URL" in line]
     with pytest.raises(kgwb.errors.SettingError, match="CHAT_URL") as error:

@@ -8,8 +8,12 @@ from langchain_core.tools import tool
 from langgraph.graph import END, START, StateGraph
 from scripted_chat import ScriptedChat
 
+from kgwb import build  # added
+
 llm = ScriptedChat()
+llm = build.wrap_langchain(llm)  # added
 graph = rdflib.Graph().parse(os.environ["FILMS"])
+graph = build.wrap_rdflib(graph)  # added
 MAX_DRAFTS = 3
 
 
@@ -66,3 +70,6 @@ builder.add_edge("draft", "look_up")
 builder.add_conditional_edges("look_up", is_found, ["draft", "phrase"])
 builder.add_edge("phrase", END)
 app = builder.compile()
+
+ends = {"start": lambda text: {"question": text}, "answer": lambda state: state["rows"]}  # added
+SYSTEM = build.system_from_langgraph(app, **ends)  # added

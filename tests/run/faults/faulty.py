@@ -17,6 +17,7 @@ import pyoxigraph
 import rdflib
 from hostile import servers
 from hostile.servers import Seen
+from model_servers import OllamaServer, OpenAIServer
 from small import FILMS
 
 from kgwb.kg.local import LocalGraph
@@ -88,10 +89,15 @@ def graph_server() -> Server:
 
 def model_server(protocol: str, reply: Callable[[dict[str, Any]], str]) -> Server:
     """``reply`` to the body of a chat, in the protocol "openai" or "ollama"."""
-    whole = {"openai": _openai, "ollama": _ollama}[protocol]
+    api = {"openai": OpenAIServer, "ollama": OllamaServer}[protocol]
 
     def answer(seen: Seen) -> Right:
-        return whole(reply(seen.data), seen.data) if seen.data else Right("application/json", b"{}")
+        if not seen.data:
+            return Right("application/json", b"{}")
+        said = api.reply(reply(seen.data))
+        if seen.data.get("stream"):
+            said = api.as_stream(said, seen.data)
+        return Right(said.headers.get("Content-Type", "application/json"), said.payload)
 
     return Server(answer, "/v1" if protocol == "openai" else "")
 
@@ -112,41 +118,6 @@ def by_form(script: Mapping[str, Any]) -> Callable[[dict[str, Any]], str]:
         return next(json.dumps(script[task]) for field, task in TASKS.items() if field in form)
 
     return reply
-
-
-def _openai(text: str, body: dict[str, Any]) -> Right:
-    usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
-    head = {"id": "c", "model": "tiny", "created": 0}
-    if not body.get("stream"):
-        message = {"role": "assistant", "content": text}
-        choice = {"index": 0, "finish_reason": "stop", "message": message}
-        data = {**head, "object": "chat.completion", "choices": [choice], "usage": usage}
-        return Right("application/json", json.dumps(data).encode())
-    parts: list[dict[str, Any]] = [
-        {"choices": [{"index": 0, "delta": {"content": part}, "finish_reason": None}]}
-        for part in _cut(text)
-    ]
-    parts.append({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}], "usage": usage})
-    lines = [json.dumps({**head, "object": "chat.completion.chunk", **part}) for part in parts]
-    return Right(
-        "text/event-stream", "".join(f"data: {line}\n\n" for line in [*lines, "[DONE]"]).encode()
-    )
-
-
-def _ollama(text: str, body: dict[str, Any]) -> Right:
-    counts = {"done_reason": "stop", "prompt_eval_count": 1, "eval_count": 1}
-    pieces = _cut(text) if body.get("stream") else [text]
-    lines = [
-        {"model": "tiny", "message": {"role": "assistant", "content": piece}, "done": False}
-        for piece in pieces
-    ]
-    lines[-1] |= {"done": True, **counts}
-    kind = "application/x-ndjson" if body.get("stream") else "application/json"
-    return Right(kind, "\n".join(map(json.dumps, lines)).encode())
-
-
-def _cut(text: str) -> list[str]:
-    return [text[: len(text) // 2], text[len(text) // 2 :]]
 
 
 def large_graph(folder: Path) -> Path:

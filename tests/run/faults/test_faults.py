@@ -21,7 +21,6 @@ from kgwb.errors import (
     GraphError,
     GraphTimeoutError,
     GraphUnreachableError,
-    InvalidReplyError,
     ModelTimeoutError,
     ModelUnreachableError,
 )
@@ -33,7 +32,6 @@ from kgwb.run import Run, System, agent
 from kgwb.run.answers import Answer, Dialogue, Question, Value
 from kgwb.run.ask import ask
 from kgwb.run.prompts import Prompts
-from kgwb.ui.session import session_of
 from kgwb.workbench import Workbench
 
 # --- a system that asks everything once
@@ -309,19 +307,6 @@ def test_more_than_the_byte_limit_is_refused(town: Town) -> None:
     assert kg.ask("ASK { ?s ?p ?o }")
 
 
-@pytest.mark.parametrize("place", MODEL_PLACES)
-def test_a_reply_cut_by_its_length_is_said_and_asked_anew(
-    town: Town, undisturbed: tuple[Answer | None, list[tuple[str, str]]], place: str
-) -> None:
-    town.of(place).fault = faulty.cut_by_length
-    run = town.begin()
-    with pytest.raises(InvalidReplyError, match="cut off by the length limit"):
-        run.go()
-    assert len(run[place].attempts) == run.settings.theta
-    town.of(place).fault = None
-    assert run.refresh(place).go().answer == undisturbed[0]
-
-
 # --- Chatty-KG, disturbed at every request
 
 QUESTION = "Who directed Arrival?"
@@ -374,15 +359,3 @@ def test_the_terminal_tells_a_fault_in_words_and_goes_on_from_it(
     assert main(command) == 0
     assert "Denis Villeneuve" in capsys.readouterr().out
     assert len(model.seen) - before == (1 if place == "model" else 2 - (before > 0) - (before > 1))
-
-
-def test_a_widget_shows_a_fault_with_what_to_do(chatty: tuple[Server, Server]) -> None:
-    graph, model = chatty
-    model.fault = faulty.error_inside
-    session = session_of(_workbench(graph, model).begin(QUESTION))
-    session.go().result(60)
-    assert isinstance(session.failure, ModelUnreachableError) and session.failure.hint
-    assert session.run_state().step_state("qir") == "failed"
-    model.fault = None
-    session.go().result(60)
-    assert session.failure is None and str(session.run.answer) == "Denis Villeneuve"

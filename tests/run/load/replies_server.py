@@ -15,14 +15,13 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-PIECE = 40
-"""Characters in each piece of a streamed reply."""
-USAGE = {"prompt_tokens": 12, "completion_tokens": 5, "total_tokens": 17}
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from model_servers import OpenAIServer
 
 
 class RepliesServer(ThreadingHTTPServer):
@@ -71,18 +70,13 @@ class Handler(BaseHTTPRequestHandler):
             time.sleep(self.server.delay_s)
             if reply is None:
                 self.server.note(0, "unknown")
-                said = {
-                    "error": {
-                        "message": f"nobody recorded {body['messages']!r}",
-                        "type": "server_error",
-                    }
-                }
-                self._send(500, "application/json", json.dumps(said).encode())
-            elif body.get("stream"):
-                self.server.note(0, "streamed")
-                self._send(200, "text/event-stream", b"".join(_events(reply, body)))
+                said = OpenAIServer.error(500, f"nobody recorded {body['messages']!r}")
             else:
-                self._send(200, "application/json", json.dumps(_whole(reply)).encode())
+                said = OpenAIServer.reply(reply)
+            if body.get("stream"):
+                said = OpenAIServer.as_stream(said, body)
+            kind = said.headers.get("Content-Type", "application/json")
+            self._send(said.status, kind, said.payload)
         finally:
             self.server.note(-1, "answered")
 
@@ -103,32 +97,6 @@ def key_of(messages: list[dict[str, str]]) -> str:
     return json.dumps(
         [[message["role"], message["content"]] for message in messages], ensure_ascii=False
     )
-
-
-def _whole(reply: str) -> dict[str, Any]:
-    choice = {
-        "index": 0,
-        "finish_reason": "stop",
-        "message": {"role": "assistant", "content": reply},
-    }
-    return {"id": "c", "object": "chat.completion", "created": 0, "model": "recorded", "choices": [choice],
-            "usage": USAGE}  # fmt: skip
-
-
-def _events(reply: str, body: dict[str, Any]) -> Iterator[bytes]:
-    pieces = [{"content": reply[start : start + PIECE]} for start in range(0, len(reply), PIECE)]
-    for delta in ({"role": "assistant", "content": ""}, *pieces):
-        yield _event([{"index": 0, "delta": delta, "finish_reason": None}])
-    yield _event([{"index": 0, "delta": {}, "finish_reason": "stop"}])
-    if (body.get("stream_options") or {}).get("include_usage"):
-        yield _event([], usage=USAGE)
-    yield b"data: [DONE]\n\n"
-
-
-def _event(choices: list[dict[str, Any]], **more: Any) -> bytes:
-    chunk = {"id": "c", "object": "chat.completion.chunk", "created": 0, "model": "recorded",
-             "choices": choices, **more}  # fmt: skip
-    return f"data: {json.dumps(chunk)}\n\n".encode()
 
 
 def main() -> None:

@@ -48,7 +48,7 @@ def opened_before(offline: None, recording: Recording, monkeypatch: pytest.Monke
 
 def nothing_wrong(figures: Figures, given: Load, capsys: pytest.CaptureFixture[str]) -> None:
     with capsys.disabled():
-        sys.stdout.write(f"\n{given.how}, {given.workers} workers: {figures}\n")
+        sys.stdout.write(f"\n{given.workers} workers: {figures}\n")
     assert figures.asked == given.questions
     assert (figures.errors, figures.different, figures.out_of_place) == ([], [], [])
     assert figures.left == []
@@ -67,11 +67,10 @@ def test_two_thousand_questions(
     )  # settings.workers entities of each question at the same time
 
 
-@pytest.mark.parametrize("how", ["bench, saved", "workbenches"])
-def test_with_runs_saved_and_without_the_runner(
-    recording: Recording, how: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_with_runs_saved(
+    recording: Recording, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    given = Load(recording, str(tmp_path / "out"), 200, WORKERS, how=how)
+    given = Load(recording, str(tmp_path / "out"), 200, WORKERS, is_saved=True)
     nothing_wrong(load(given), given, capsys)
 
 

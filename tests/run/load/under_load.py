@@ -17,7 +17,6 @@ import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -69,8 +68,8 @@ class Load:
     workers: int
     delay_s: float = 0.0
     """What the model takes for each reply."""
-    how: str = "bench"
-    """"bench", "bench, saved" (each run in a file), or "workbenches" (a thread and a Workbench for each)."""
+    is_saved: bool = False
+    """Whether each run is saved in a file."""
     compare: bool = True
     """Whether each run is compared with that of the question asked alone, which takes about a tenth more."""
 
@@ -87,9 +86,6 @@ class Figures:
     """Connections that the model server accepted."""
     at_once: int = 0
     """Requests that the model server had before it at the same time, at most."""
-    streamed: int = 0
-    failed_alone: int = 0
-    """Questions whose run ended in the error that it ends in alone."""
     errors: list[str] = field(default_factory=list)
     different: list[str] = field(default_factory=list)
     """Questions whose run is not that of the question asked alone."""
@@ -299,16 +295,15 @@ def _load(given: Load) -> Figures:
             seen = json.loads(reply.read())
     figures = watch.figures
     figures.calls, figures.at_once = seen["answered"], seen["most_at_once"]
-    figures.connections, figures.streamed = seen["connections"] - 1, seen.get("streamed", 0)
+    figures.connections = seen["connections"] - 1
     return figures
 
 
 def _ask_all(given: Load, asked: Sequence[BenchQuestion], watch: Watch, url: str) -> None:
     kg = open_kg(given.recording.source)
     model = OpenAIModel("recorded", base_url=f"{url}/v1")
-    run_all = _by_workbenches if given.how == "workbenches" else _by_bench
     started = time.perf_counter()
-    run_all(given, asked, watch, kg, model)
+    _by_bench(given, asked, watch, kg, model)
     watch.figures.seconds = time.perf_counter() - started
 
 
@@ -324,14 +319,11 @@ def _by_bench(
         watch.sample()
 
     results = Results(folder, setup.to_config())
-    saved = given.how == "bench, saved"
-    rows = Benchmark(setup, results, workers=given.workers, save_runs=saved, on_row=finished).run(
-        asked
-    )
+    how: Any = {"workers": given.workers, "save_runs": given.is_saved, "on_row": finished}
+    rows = Benchmark(setup, results, **how).run(asked)
     figures = watch.figures
     failed = [row for row in rows if row["error"] is not None]
     figures.errors = [row["error"] for row in failed if row["question"] not in watch.failed]
-    figures.failed_alone = len(failed) - len(figures.errors)
     lines = _lines(folder / RESULTS_FILE)
     if lines != told:
         figures.out_of_place.append("the lines are not what the callback was told, in its order")
@@ -343,7 +335,7 @@ def _by_bench(
         if (one.id, one.question) != _asked(row)
     ]
     figures.out_of_place += wrong
-    if saved:
+    if given.is_saved:
         figures.out_of_place += _unlike(rows, folder)
 
 
@@ -372,30 +364,6 @@ def _unlike(rows: Sequence[dict[str, Any]], folder: Path) -> list[str]:
         if (entries[0]["question"], calls) != (row["question"], row["model_calls"]) or elsewhere:
             found.append(row["id"])
     return found
-
-
-def _by_workbenches(
-    given: Load, asked: Sequence[BenchQuestion], watch: Watch, kg: Graph, model: OpenAIModel
-) -> None:
-    embeddings = Embeddings()
-
-    def hold(turns: Sequence[BenchQuestion]) -> None:
-        workbench = Workbench(kg, model, embeddings=embeddings)
-        for question in turns:
-            run = workbench.begin(question.question)
-            try:
-                run.go()
-            except KgwbError as error:
-                known = run.question in watch.failed
-                watch.figures.failed_alone += known
-                watch.figures.errors += [] if known else [error.message]
-            watch.compare(run)
-            watch.sample()
-
-    with ThreadPoolExecutor(given.workers) as pool:
-        for future in [pool.submit(hold, turns) for turns in group_by_dialogue(asked)]:
-            if (error := future.exception()) is not None:
-                watch.figures.errors.append(repr(error))
 
 
 def _left(threads: int, files: Sequence[str]) -> list[str]:

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import rdflib
 from openai import OpenAI
 
-from kgwb.build import agent, system_from_function, wrap_executor, wrap_openai, wrap_rdflib
+from kgwb import build  # added
 
 FILMS = rdflib.Namespace("http://example.org/")
 PEOPLE = "SELECT ?person WHERE { ?film ?role ?person } ORDER BY ?person"
@@ -16,9 +16,10 @@ class Expert:
     """Finds the film of a question, then its directors and its cast."""
 
     def __init__(self):
-        self.graph = wrap_rdflib(rdflib.Graph().parse(os.environ["FILMS"]))
+        self.graph = rdflib.Graph().parse(os.environ["FILMS"])
+        self.graph = build.wrap_rdflib(self.graph)  # added
         self.client = OpenAI(base_url=os.environ["CHAT_URL"], api_key="none", max_retries=0)
-        self.client = wrap_openai(self.client)
+        self.client = build.wrap_openai(self.client)  # added
 
     def ask(self, text):
         reply = self.client.chat.completions.create(
@@ -26,12 +27,12 @@ class Expert:
         )
         return reply.choices[0].message.content
 
-    @agent
+    @build.agent  # added
     def find_film(self, question):
         title = self.ask(f"Title in: {question}")
         return self.graph.value(None, rdflib.RDFS.label, rdflib.Literal(title))
 
-    @agent
+    @build.agent  # added
     def people(self, film, role):
         bindings = {"film": film, "role": FILMS[role]}
         rows = self.graph.query(PEOPLE, initBindings=bindings)
@@ -40,9 +41,11 @@ class Expert:
 
     def answer(self, question):
         film = self.find_film(question)
-        with wrap_executor(ThreadPoolExecutor()) as pool:
+        pool = ThreadPoolExecutor()
+        pool = build.wrap_executor(pool)  # added
+        with pool:
             branches = [pool.submit(self.people, film, role) for role in ("director", "starring")]
         return [rdflib.URIRef(person) for branch in branches for person in branch.result()]
 
 
-SYSTEM = system_from_function("expert", Expert().answer)
+SYSTEM = build.system_from_function("expert", Expert().answer)  # added
