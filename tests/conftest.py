@@ -122,13 +122,6 @@ def llama(only_long: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         yield url
 
 
-@pytest.fixture(scope="session")
-def ollama(llama: str) -> Iterator[str]:
-    """The address at which the same model answers in Ollama's protocol."""
-    with model_server.ollama(llama) as url:
-        yield url
-
-
 @contextmanager
 def _started(start: Callable[[Path], AbstractContextManager[T]], folder: Path) -> Iterator[T]:
     try:

@@ -110,18 +110,6 @@ def test_a_question_that_the_graph_cannot_answer_has_no_answer(
     assert answer.reason.startswith(("not in this graph", gave_up))
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("server", ["oxigraph", "virtuoso"])
-def test_a_server_and_a_file_give_the_same_reading(
-    server: str, file: Path, kg: Graph, request: pytest.FixtureRequest
-) -> None:
-    served = open_kg(request.getfixturevalue(server).load(file))
-    for question in (*ANSWERED, *UNANSWERABLE):
-        assert ground_question(question, served, Embeddings()) == ground_question(
-            question, kg, Embeddings()
-        ), question
-
-
 def test_without_a_graph_the_grammar_reads_alone() -> None:
     assert ground_question("Who directed Echo?", None, Embeddings("lexical")).facts
 

@@ -1,4 +1,4 @@
-"""The adapters against a real model: llama.cpp's server with SmolLM2, and it behind Ollama's protocol."""
+"""OpenAI's protocol against a real model: llama.cpp's server with SmolLM2."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from model_server import MODEL
 from model_servers import ask, complete
 
 from kgwb.errors import Cancelled, ModelRefusedError
-from kgwb.llm import ChatReply, Message, OllamaModel, OpenAIModel, RemoteModel, check_models
+from kgwb.llm import ChatReply, Message, OpenAIModel, RemoteModel, check_models
 
 pytestmark = pytest.mark.timeout(1200)  # a busy machine makes a slow model
 POETS = {
@@ -25,11 +25,9 @@ POETS = {
 }
 
 
-@pytest.fixture(params=["openai", "ollama"])
-def smollm(request: pytest.FixtureRequest) -> RemoteModel:
-    if request.param == "openai":
-        return OpenAIModel(MODEL, base_url=request.getfixturevalue("llama"))
-    return OllamaModel(MODEL, base_url=request.getfixturevalue("ollama"))
+@pytest.fixture
+def smollm(llama: str) -> RemoteModel:
+    return OpenAIModel(MODEL, base_url=llama)
 
 
 def say(model: RemoteModel, text: str, **changes: Any) -> ChatReply:
@@ -71,17 +69,14 @@ def test_a_cancelled_request_frees_the_server(smollm: RemoteModel) -> None:
     assert say(smollm, "Say hello.", max_output_tokens=4).text
 
 
-def test_models_are_listed(llama: str, ollama: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_models_are_listed(llama: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", llama)
-    monkeypatch.setenv("OLLAMA_HOST", ollama)
-    found = {state.kind: state.models for state in check_models(30.0)}
-    assert (found["openai"], found["ollama"]) == ((MODEL,), (MODEL,))
+    [found] = [state.models for state in check_models(30.0) if state.kind == "openai"]
+    assert found == (MODEL,)
 
 
-def test_a_wrong_address_and_an_unknown_model(llama: str, ollama: str) -> None:
-    wrong = OpenAIModel(MODEL, base_url=llama.replace("/v1", "/v2")), "ends in /v1"
-    unknown = OllamaModel("none", base_url=ollama), f"its models: {MODEL}"
-    for model, hint in (wrong, unknown):
-        with pytest.raises(ModelRefusedError, match="model") as caught:
-            say(model, "Say hello.")
-        assert hint in caught.value.hint
+def test_a_wrong_address_is_refused(llama: str) -> None:
+    wrong = OpenAIModel(MODEL, base_url=llama.replace("/v1", "/v2"))
+    with pytest.raises(ModelRefusedError, match="model") as caught:
+        say(wrong, "Say hello.")
+    assert "ends in /v1" in caught.value.hint

@@ -148,23 +148,6 @@ def test_a_graph_with_names_of_its_own_is_asked_in_many_forms(
     assert sorted(answer.labels) == labels
 
 
-@pytest.mark.parametrize("system", ["triad", "dog"])
-@pytest.mark.parametrize(
-    ("question", "is_answered"),
-    [
-        ("Who is the warden of the Mittellegi Hut?", True),
-        ("Who was the second warden of the Mittellegi Hut?", False),
-    ],
-)
-def test_other_systems_answer_only_what_was_understood(
-    system: str, question: str, is_answered: bool
-) -> None:
-    bench = Workbench(open_kg(HUTS), "rules", system=system)
-    answer = bench.ask(question).answer
-    assert answer is not None
-    assert bool(answer.values) == is_answered
-
-
 @pytest.mark.parametrize(
     ("question", "labels"),
     [

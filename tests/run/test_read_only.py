@@ -137,39 +137,39 @@ def test_muted_triples_of_an_earlier_version_are_read_from_the_steps(tmp_path: P
     assert with_graph.answer and with_graph.answer.labels == muted.answer.labels
 
 
-def test_a_prompt_that_is_gone_is_read_from_the_steps(tmp_path: Path) -> None:
-    model = Scripted(SCRIPT)
-    run = Run(TRIAD, QUESTION, kg=films(), models=model).go()
-    lines = run.save(tmp_path / "now.jsonl").read_text().splitlines()
-    earlier = []
-    for line in lines:
-        data = json.loads(line.replace("triad/query_choice_judgement", "triad/query_judgement"))
-        call = data.get("call")
-        if call:
-            call["key"] = call_key(call["kind"], call["request"], call["repeat"])
-        earlier.append(json.dumps(data, ensure_ascii=False))
+def name_an_earlier_prompt(data: dict[str, Any]) -> dict[str, Any]:
+    """An entry of a run whose prompt had another name, with the key of its call."""
+    text = json.dumps(data).replace("triad/query_choice_judgement", "triad/query_judgement")
+    changed: dict[str, Any] = json.loads(text)
+    if call := changed.get("call"):
+        call["key"] = call_key(call["kind"], call["request"], call["repeat"])
+    return changed
+
+
+def add_to_prompt(words: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    def change(data: dict[str, Any]) -> dict[str, Any]:
+        if "prompts" in data:
+            data["prompts"]["triad/query_choice_judgement"] += words
+        return data
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "change",
+    [name_an_earlier_prompt, add_to_prompt(" Be brief."), add_to_prompt(" Of {{thought}}.")],
+    ids=["another name", "another text", "another variable"],
+)
+def test_a_run_whose_prompt_is_another_one_today_is_read_from_the_steps(
+    tmp_path: Path, change: Callable[[dict[str, Any]], dict[str, Any]]
+) -> None:
+    run = Run(TRIAD, QUESTION, kg=films(), models=Scripted(SCRIPT)).go()
+    entries = map(json.loads, run.save(tmp_path / "now.jsonl").read_text().splitlines())
     path = tmp_path / "earlier.jsonl"
-    path.write_text("\n".join(earlier) + "\n")
+    path.write_text("".join(json.dumps(change(entry)) + "\n" for entry in entries))
     read = kgwb.load_run(path)
     assert read.read_only
     assert (read.answer, keys(read)) == (run.answer, keys(run))
-
-
-def test_a_run_whose_prompts_have_changed_since_is_read_from_the_steps(tmp_path: Path) -> None:
-    run = Run(TRIAD, QUESTION, kg=films(), models=Scripted(SCRIPT)).go()
-    lines = run.save(tmp_path / "now.jsonl").read_text().splitlines()
-    for number, change in enumerate((" Be brief.", " Of {{thought}}.")):
-        earlier = []
-        for line in lines:
-            data = json.loads(line)
-            if "prompts" in data:
-                data["prompts"]["triad/query_choice_judgement"] += change
-            earlier.append(json.dumps(data, ensure_ascii=False))
-        path = tmp_path / f"{number}.jsonl"
-        path.write_text("\n".join(earlier) + "\n")
-        read = kgwb.load_run(path)
-        assert read.read_only
-        assert (read.answer, keys(read)) == (run.answer, keys(run))
 
 
 @pytest.mark.parametrize(("kept", "status"), [(0.5, "failed"), (1.0, "done")])

@@ -335,19 +335,6 @@ def test_lone_surrogates_are_kept_in_the_file(tmp_path: Path) -> None:
         assert Run.load(path, MADE_UP).go().answer == run.answer
 
 
-def test_a_killed_run_can_be_loaded_and_its_file_resumed_by_the_same_question(
-    tmp_path: Path,
-) -> None:
-    path = tmp_path / "run.jsonl"
-    chatty("Who directed Arrival?", Scripted(DIRECTED), path=path).go(until="qir")
-    with_lines(path, lambda lines: [line for line in lines if not line.startswith('{"end"')])
-    run = kgwb.load_run(path)
-    assert (run.status, run["qir"].done, type(run.error)) == ("failed", True, NotRecordedError)
-    model = Scripted({**DIRECTED, "chatty_kg/qir": []})
-    again = chatty("Who directed Arrival?", model, path=path).go()
-    assert (str(again.answer), model.call_count("chatty_kg/qir")) == ("Denis Villeneuve", 0)
-
-
 @pytest.mark.parametrize("is_finished", [False, True])
 def test_a_new_run_takes_over_the_calls_of_a_file_up_to_damage_unless_it_was_finished(
     saved: Path, is_finished: bool

@@ -31,19 +31,11 @@ SETTINGS = Settings(max_output_tokens=160, shown_candidates=8, workers=1, model_
 
 
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize(("protocol", "every"), [("openai", EVERY), ("ollama", 4 * EVERY)])
-def test_the_whole_pipeline(
-    protocol: str,
-    every: int,
-    request: pytest.FixtureRequest,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    url = request.getfixturevalue("llama" if protocol == "openai" else "ollama")
-    model = kgwb.llm.model(f"{protocol}:{MODEL}@{url}")
+def test_the_whole_pipeline(llama: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = kgwb.llm.model(f"openai:{MODEL}@{llama}")
     kg = kgwb.open_kg("films")
     known = {term for triple in _triples(kg) for term in triple}
-    lines = QUESTIONS.read_text(encoding="utf-8").splitlines()[::every]
+    lines = QUESTIONS.read_text(encoding="utf-8").splitlines()[::EVERY]
     outcomes, judged = Counter[str](), Counter[tuple[str, str]]()
     for number, line in enumerate(lines):
         run = _asked(json.loads(line)["question"], kg, model)
@@ -55,9 +47,7 @@ def test_the_whole_pipeline(
     assert sum(outcomes.values()) == len(lines)
     assert sum(judged.values()) >= len(lines)
     with capsys.disabled():
-        sys.stdout.write(
-            f"\n{protocol}: {len(lines)} questions, {dict(outcomes)}\n{_table(judged)}\n"
-        )
+        sys.stdout.write(f"\n{len(lines)} questions, {dict(outcomes)}\n{_table(judged)}\n")
 
 
 def _asked(question: str, kg: Graph, model: ChatModel) -> Run:
