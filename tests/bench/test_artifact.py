@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO
 
 import pytest
 from engines import ROOT, leave_out
@@ -91,24 +90,6 @@ def test_a_full_disk_is_one_error(
     assert unraisable == []
     assert "No space left" in capsys.readouterr().err
     assert not Path("a.zip").exists()
-
-
-def test_the_graph_is_read_once_for_all_vocabularies(
-    measured: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    read: list[object] = []
-    digest = hashlib.file_digest
-
-    def counted(file: IO[bytes], name: str) -> object:
-        read.append(file.name)
-        return digest(file, name)
-
-    config = json.loads((measured / "config.json").read_text())
-    (measured / "config.json").write_text(json.dumps(config | {"kg": "sha256:another"}))
-    monkeypatch.setattr(hashlib, "file_digest", counted)
-    packed = pack_results([measured], Path("a.zip"))
-    assert [Path(str(name)).name for name in read] == ["films.ttl"]
-    assert any("films.ttl" in sentence for sentence in packed.left_out)
 
 
 def test_an_unpacked_archive_has_the_caption_of_the_results(measured: Path, tmp_path: Path) -> None:

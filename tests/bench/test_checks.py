@@ -101,13 +101,6 @@ def test_questions_chosen_by_their_results_pass_no_gate(bench: list[str]) -> Non
         assert main([*retry, "--fail-if", condition]) == 4
 
 
-def test_the_help_says_the_exit_codes(capsys: Capture) -> None:
-    for command in ("bench", "retry"):
-        with pytest.raises(SystemExit):
-            main([command, "--help"])
-        assert "4 a condition" in " ".join(capsys.readouterr().out.split())
-
-
 def test_what_is_amiss_with_prices_and_gold_is_said(here: Path, capsys: Capture) -> None:
     directed = "SELECT ?x WHERE { <https://kgwb.example/films/Arrival> <https://kgwb.example/films/director> ?x }"
     lines = []

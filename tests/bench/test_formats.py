@@ -351,11 +351,6 @@ def test_every_question_of_the_published_files_is_read(tmp_path: Path, name: str
     assert load_questions(tmp_path / "saved") == questions
 
 
-def test_no_file_of_the_formats_is_left_out() -> None:
-    there = {path.relative_to(DATA).as_posix() for path in published("formats").iterdir()}
-    assert there == {name for name in COUNTED if name.startswith("formats/")}
-
-
 def test_the_answers_and_languages_of_qald_9_are_all_kept() -> None:
     path = published("formats/qald-9-train-multilingual.json")
     questions = load_questions(path)

@@ -68,20 +68,15 @@ def test_the_winner_of_a_retry_is_kept_with_what_it_did_and_measured_again(
     assert len(fingerprints) == 1
 
 
-@pytest.mark.parametrize(("folder", "outcome"), [("r", "fixed"), (None, "broken")])
-def test_the_history_has_the_questions_that_were_fixed_and_broken(
-    retried: Path, folder: str | None, outcome: str
-) -> None:
-    path = Path(folder or retried, "results.jsonl")
-    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    rows[1]["f1"] = rows[2]["f1"] = 0.0
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+def test_the_history_has_the_questions_that_were_fixed_and_broken(retried: Path) -> None:
+    set_right(Path("r"), False, False, True, True)
+    set_right(retried, True, True, False, True)
     assert main(["keep", "my_prompts", "--results", str(retried)]) == 0
     line = json.loads((KEPT / HISTORY_FILE).read_text(encoding="utf-8"))
-    ids = {"fixed": [], "broken": []} | {outcome: [rows[1]["id"], rows[2]["id"]]}
-    assert {name: line[name] for name in ids} == ids
+    first, second, third, _ = (row["id"] for row in read_results(retried)[1])
+    assert (line["fixed"], line["broken"]) == ([first, second], [third])
     [change] = PromptHistory(KEPT).changes
-    assert f"{outcome} {rows[1]['id']}, {rows[2]['id']}" in change.effect
+    assert f"fixed {first}, {second}" in change.effect and f"broken {third}" in change.effect
 
 
 def retry_with(words: str, *more: str) -> Path:

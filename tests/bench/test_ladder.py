@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from small import EX, FILMS, films, predicates, qir, vertex, workbench
 
-from kgwb import open_kg, profile
-from kgwb.bench import load_questions
+from kgwb import profile
 from kgwb.bench.ladder import (
     GOLD_NOT_REPRODUCED,
     LADDER_FILE,
@@ -20,7 +19,7 @@ from kgwb.bench.ladder import (
     compute_linking_recall,
     locate_losses,
 )
-from kgwb.bench.questions import BenchQuestion, add_gold_answers, add_gold_queries
+from kgwb.bench.questions import BenchQuestion, add_gold_queries
 from kgwb.bench.report import Report
 from kgwb.bench.results import BenchRow, Results
 from kgwb.bench.runner import Benchmark, BenchSetup
@@ -349,16 +348,6 @@ def test_an_unreadable_gold_query_is_none(query: str) -> None:
 
 
 # --- MetaQA
-
-
-@pytest.mark.long
-def test_the_gold_query_of_a_metaqa_path_gives_its_gold_answers(metaqa: Path) -> None:
-    kg, some = open_kg(metaqa), load_questions(metaqa.with_name("metaqa_dev.jsonl"))[::25]
-    bare = add_gold_queries((one.model_copy(update={"hops": None}) for one in some), kg)
-    queried = [one.model_copy(update={"answers": None}) for one in bare]
-    assert {one.sparql.count(" .") for one in queried if one.sparql} == {1, 2, 3}
-    for asked, one in zip(add_gold_answers(queried, kg), some, strict=True):
-        assert {*(asked.answers or ())} == {*(one.answers or ())}
 
 
 def test_a_path_without_its_graph_has_no_gold_query() -> None:

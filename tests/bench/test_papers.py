@@ -12,7 +12,6 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from measured import save_measured
 
 from kgwb import open_kg
 from kgwb.bench import load_questions
@@ -25,11 +24,9 @@ from kgwb.bench.papers import (
     QuestionSet,
     find_experiment,
     find_question_file,
-    fingerprint_setups,
     list_differences,
     load_measured,
     load_papers,
-    make_caption,
     make_experiment_table,
     make_kinds_table,
     select_questions,
@@ -48,7 +45,6 @@ CONVERSATIONS = sample_path("films").with_suffix(".conversations.jsonl")
 BATCHES = sample_path("wikidata_slice").with_suffix(".batches.jsonl")
 EXCERPT_REPLIES = Path(__file__).with_name("excerpt_replies.py")
 DOCS = Path(__file__).parents[2] / "docs"
-REPLIES = Path(__file__).with_name("section4_replies.py")
 EXPERIMENTS = [
     (name, paper, experiment)
     for name, paper in load_papers().items()
@@ -249,35 +245,6 @@ def test_what_is_kept_of_metaqa_is_what_rules_scores_today(
         assert kept.config["settings"].items() <= today.config["settings"].items()
 
 
-def test_what_was_measured_is_kept_with_the_same_figures(tmp_path: Path) -> None:
-    paper, experiment = find_experiment("dog.table1_metaqa")
-    rows = []
-    for number in range(30):
-        answers = ["a"] if number % 3 else []
-        error = "it failed" if number == 7 else None
-        hit = float(bool(answers) and error is None)
-        row = {"id": f"{number}", "gold": ["a"], "answers": answers, "error": error, "hit_any": hit}
-        rows.append(row)
-    stand_in = paper.sets["metaqa-1"].stand_in
-    config = {"system": "dog", "source": "/home/ann/metaqa.nt.gz", "kgwb": "1"}
-    measurement = Measurement(
-        "metaqa-1", "DoG", "rules", rows, stand_in, config=config, day="2026-01-31"
-    )
-    save_measured("dog.table1_metaqa", [measurement], tmp_path)
-    [kept] = load_measured("dog.table1_metaqa", tmp_path)
-    assert kept.estimate("hit_any") == measurement.estimate("hit_any")
-    assert (kept.day, kept.stand_in) == (measurement.day, stand_in)
-    assert kept.config == {"system": "dog", "kgwb": "1"}
-    assert [row["id"] for row in kept.rows if row["error"]] == ["7"]
-    captions = {make_caption(paper, experiment, [each]) for each in (kept, measurement)}
-    assert len(captions) == 1
-    [caption] = captions
-    for part in ("Table 1", "system dog", "profile paper", "model rules", "2026-01-31", "kgwb 1"):
-        assert part in caption
-    assert fingerprint_setups([config]) in caption
-    assert load_measured("triad.table2", tmp_path) == []
-
-
 # --- what is asked
 
 
@@ -351,18 +318,6 @@ def test_the_questions_of_robodata_are_asked_over_the_slice_that_kgwb_brings(
     assert len(seeds) == len(experiment.configurations) == 5
 
 
-def test_what_is_shown_has_the_settings_of_sets_and_the_graphs_to_give(
-    tmp_path: Path, capsys: Capture
-) -> None:
-    assert main(["experiment", "dog.table1_metaqa", "--data", str(tmp_path)]) == 0
-    out = capsys.readouterr().out
-    assert "answers=tails iteration_limit=3" in out
-    assert out.splitlines()[-1].endswith("--graph metaqa=URL")
-    (tmp_path / "metaqa.nt.gz").touch()
-    assert main(["experiment", "dog.table1_metaqa", "--data", str(tmp_path)]) == 0
-    assert "--graph" not in capsys.readouterr().out.splitlines()[-1]
-
-
 def test_published_figures_have_the_decimals_that_the_paper_prints() -> None:
     paper, experiment = find_experiment("chatty_kg.table4")
     figures = [row[3] for row in make_experiment_table(paper, experiment, ()).rows]
@@ -409,6 +364,8 @@ def test_a_missing_set_or_graph_is_named_with_its_origin(tmp_path: Path, capsys:
     write_excerpt(paper.sets["yago"], tmp_path)
     assert main(command) == 2
     assert "--graph yago=" in capsys.readouterr().err
+    assert main([*command, "--configuration", "none"]) == 2
+    assert "'none'" in capsys.readouterr().err
     assert main([*command, "--sets", "mars"]) == 2
     assert "lc-quad-1, qald-9, yago" in capsys.readouterr().err
 
@@ -468,7 +425,7 @@ def test_an_experiment_runs_whole_on_excerpts_and_resumes(
                 scale = 1 if measure in COST_LABELS else paper.scale
                 digits = 3 if scale == 1 else 1
                 assert f"{scale * figure:.{digits}f} [" in page
-    # RAGonite and RoboData have no rules. The test below has a script for RAGonite.
+    # RAGonite and RoboData have no rules. The replies that tests/bench/test_section4.py has are RAGonite's.
     assert answered > 0 or paper.system in ("ragonite", "robodata")
     for configuration in experiment.configurations:
         assert configuration.name in page
@@ -568,29 +525,3 @@ def test_figures_by_kind_are_of_the_questions_of_this_kind() -> None:
     assert row[2:] == ["SQL only", "100.0 [100.0, 100.0]", "0.0 [0.0, 0.0]", "–"]
     paper, experiment = find_experiment("triad.table3")
     assert make_kinds_table(paper, experiment, [measurement]).rows == []
-
-
-def test_one_configuration_of_section_4_is_measured_and_continued(
-    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    model = f"scripted:{REPLIES}"
-    command = ["experiment", "ragonite.section4", "--model", model, "--workers", "50"]
-    command += ["--set", "model_timeout_s=3600", "--configuration", "SPARQL only"]
-    assert main(command) == 0
-    [folder] = [
-        path for path in (tmp_path / "experiments" / "ragonite.section4").iterdir() if path.is_dir()
-    ]
-    results = folder / "results.jsonl"
-    whole = results.read_text(encoding="utf-8").splitlines()
-    half = whole[:16]
-    results.write_text("\n".join(half) + "\n", encoding="utf-8")
-    assert main(command) == 0
-    again = results.read_text(encoding="utf-8").splitlines()
-    assert again[:16] == half
-    answers = [
-        [json.loads(line).get("answers") for line in sorted(lines)] for lines in (whole, again)
-    ]
-    assert sorted(map(str, answers[0])) == sorted(map(str, answers[1]))
-    assert main([*command, "--configuration", "none"]) == 2
-    assert "passages only" in capsys.readouterr().err

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 from hostile.corpus import IRIS, texts
 from page import Page as Shown
-from page import text as read
-from small import DIRECTED, HOMONYMS, films, workbench
+from small import DIRECTED, HOMONYMS, workbench
 
 import kgwb
 from kgwb.bench import Report, load_prices
@@ -383,23 +382,6 @@ def test_only_a_page_of_kgwb_is_replaced(
 def test_the_page_of_a_damaged_run_shows_the_error(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text("{}\n")
     assert "What to do" in Page(render_run_page(tmp_path / "a.jsonl")).text
-
-
-def test_a_lost_question_opens_in_the_debugger_with_its_gold_and_the_agent_to_blame(
-    tmp_path: Path,
-) -> None:
-    kept = row("z", ["y"], ["http://e/Gold_Value"], run="runs/z.jsonl")
-    measured = folder(tmp_path / "one", *ROWS[:2], kept, ladder=(lost("z", "qir"),))
-    workbench(Scripted(DIRECTED)).ask("Who directed Arrival?").save(measured / "runs" / "z.jsonl")
-    report = Report(measured)
-    with pytest.raises(InputError, match="'b'"):
-        kgwb.debug(report, "b")
-    opened = kgwb.debug(report, "z")
-    assert opened.session.run.question == "Who directed Arrival?"
-    assert "Gold Value" in read(opened)
-    live = kgwb.debug(report, "z", kg=films(), model=Scripted(DIRECTED))
-    assert live.session.run.unrecorded_graph is not None
-    assert opened.key == "qir"
 
 
 def test_a_lost_question_opens_live_but_not_with_an_address_from_its_folder(

@@ -18,7 +18,6 @@ from rdflib import URIRef
 from small import CHATTY, DIRECTED, asked, films, workbench
 
 from kgwb import profile
-from kgwb.bench.comparisons import ResultsComparison
 from kgwb.bench.cost import summarize_costs
 from kgwb.bench.figures import LoadedResults, make_quality_table
 from kgwb.bench.metrics import group_questions
@@ -33,7 +32,7 @@ from kgwb.bench.results import (
     lock_folder,
     read_results,
 )
-from kgwb.bench.runner import Benchmark, BenchSetup, EarlierRuns
+from kgwb.bench.runner import Benchmark, BenchSetup
 from kgwb.cli import main
 from kgwb.errors import InputError, ModelUnreachableError
 from kgwb.kg import open_kg
@@ -193,17 +192,6 @@ def test_answers_of_own_knowledge_are_marked_if_they_are_allowed(tmp_path: Path)
     assert row["source"] == "the graph"
     parts = [group.name for group in group_questions([row, {**row, "source": "own knowledge"}])]
     assert parts[-2:] == ["source own knowledge", "source the graph"]
-
-
-@pytest.mark.parametrize("workers", [1, 4])
-def test_workers_give_the_same_rows_and_a_dialogue_is_in_order(
-    tmp_path: Path, workers: int
-) -> None:
-    rows = bench(tmp_path, workers=workers)
-    assert [row["f1"] for row in rows] == [1.0, pytest.approx(2 / 3), 1.0, 1.0, 1.0]
-    written = [row["id"] for row in lines(tmp_path)]
-    assert sorted(written) == ["1", "2", "3", "d1", "d2"]
-    assert written.index("d1") < written.index("d2")
 
 
 def test_a_question_without_gold_is_not_scored_and_an_empty_one_is_an_error(tmp_path: Path) -> None:
@@ -375,18 +363,6 @@ def test_after_a_kill_in_the_middle_of_a_line_the_rest_is_asked_and_the_results_
         assert model.call_count() == len(QUESTIONS) - written[:end].count(b"\n")
 
 
-def test_an_interrupt_keeps_what_is_done(tmp_path: Path) -> None:
-    def stop_at_year(request: ChatRequest) -> str | BaseException:
-        return KeyboardInterrupt() if "year" in request.messages[0].content else "ok"
-
-    with pytest.raises(KeyboardInterrupt):
-        bench(tmp_path, setup(Scripted(stop_at_year)))
-    done = [row["id"] for row in lines(tmp_path)]
-    assert done[0] == "1"
-    assert "2" not in done
-    assert [row["f1"] for row in bench(tmp_path)] == [1.0, pytest.approx(2 / 3), 1.0, 1.0, 1.0]
-
-
 def test_results_of_another_setup_or_of_other_questions_are_refused(tmp_path: Path) -> None:
     bench(tmp_path)
     with pytest.raises(InputError, match="theta was 3") as complaint:
@@ -472,48 +448,6 @@ def test_a_question_that_is_asked_again_continues_its_saved_run(
             path.write_text(path.read_text().replace('"key"', '"kex"'))
     again = {"predicate_selection": 1}
     assert outcomes == [(0, {"qir": 1, **again}), (0, again), (1, again)]
-
-
-def test_a_question_that_comes_out_otherwise_is_repeated_before_and_after(tmp_path: Path) -> None:
-    replies = {"old": iter(["no", "ok", "ok", "no"]), "new": iter(["ok", "ok", "no", "ok"])}
-
-    def answer(question: Any, dialogue: Dialogue, run: Run) -> Answer:
-        return lookup(question.text, dialogue, run)
-
-    @agent("lookup")
-    def lookup(question: str, dialogue: Dialogue, run: Run) -> Answer:
-        _, reply = run.chat(ChatRequest("toy/lookup", (Message("user", question),)))
-        return Answer("list", (Value(rdflib.Literal(reply.text), reply.text),))
-
-    def reply_of(name: str) -> Scripted:
-        def reply(request: ChatRequest) -> str:
-            is_unsteady = "Dune" in request.messages[0].content
-            return next(replies[name]) if is_unsteady else "ok"
-
-        return Scripted(reply, name=name)
-
-    system = System("toy", answer, (lookup,))
-    texts = ("year of Arrival", "year of Dune")
-    questions = [BenchQuestion(id=text, question=text, answers=("ok",)) for text in texts]
-    first = replace(setup(reply_of("old")), system=system)
-    bench(tmp_path / "first", first, questions)
-    new_model = reply_of("new")
-    changed = replace(first, models={"": new_model})
-    folder = tmp_path / "first"
-    earlier = EarlierRuns(folder, LoadedResults.read(folder).rows, first)
-    how: Any = {"earlier_runs": earlier, "repeats": 4}
-    steady, unsteady = bench(tmp_path / "again", changed, questions, **how)
-    assert "asks" not in steady
-    assert [scores["f1"] for scores in unsteady["asks_before"]] == [0, 1, 1, 0]
-    assert [scores["f1"] for scores in unsteady["asks"]] == [1, 1, 0, 1]
-    assert new_model.call_count() == 5
-    assert unsteady["paid"]["model_calls"] == 1 + 3 + 3
-    results = LoadedResults.read(tmp_path / "first"), LoadedResults.read(tmp_path / "again")
-    comparison = ResultsComparison(*results)
-    assert comparison.counts == {"still right": 1, "varies by itself": 1}  # 2 of 3, and 2 of 3
-    assert "+0.000" in "".join(comparison.summary_lines())
-    bench(tmp_path / "again", changed, questions, **how)
-    assert new_model.call_count() == 5
 
 
 # --- in the terminal

@@ -6,12 +6,10 @@ import json
 import os
 import re
 import shutil
-import signal
 import sqlite3
 import subprocess
 import sys
 import threading
-import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -406,18 +404,6 @@ def test_a_forked_process_opens_the_store_by_itself(tmp_path: Path) -> None:
         assert store.find(call_of(1).key)
 
 
-def test_a_damaged_store_is_refused_with_what_to_do(shop: Shop, capsys: Capture) -> None:
-    Path("r").mkdir()
-    Path("r", STORE_FILE).write_bytes(b"no database" * 1000)
-    command = [*shop.command, "--model", "scripted:script.py", "--out", "r", "--limit", "2"]
-    assert main(command) == 2
-    assert "if it is damaged" in capsys.readouterr().err
-
-
-def answers_by_id(folder: Path) -> dict[str, Any]:
-    return {row["id"]: row["answers"] for row in read_results(folder)[1]}
-
-
 def start(*arguments: str, **environment: str) -> subprocess.Popen[bytes]:
     """Start a command in a process of its own."""
     return subprocess.Popen(
@@ -446,36 +432,3 @@ def test_two_processes_ask_each_thing_once(shop: Shop) -> None:
     assert len(new) == len(set(new)) >= 60
     folders = [path for path in Path("r/retries").iterdir() if path.is_dir()]
     assert [len(read_results(folder)[1]) for folder in folders] == [60, 60]
-
-
-@pytest.mark.long
-@pytest.mark.timeout(1800)
-def test_killed_again_and_again_nothing_is_asked_twice_and_nothing_is_lost(shop: Shop) -> None:
-    """What was being asked when the process was killed may be asked again, and no more."""
-    random = Random(0)
-    commands = [
-        [*shop.command, "--model", "scripted:script.py", "--out", folder, "--reuse", "store"]
-        for folder in ("a", "b")
-    ]
-    environment = {"SCRIPT_DELAY": "0.3"}
-    in_flight = 0
-    for _ in range(10):
-        both = [start(*command, **environment) for command in commands]
-        time.sleep(random.uniform(1.5, 6))
-        in_flight += sum(process.poll() is None for process in both)
-        for process in both:
-            process.send_signal(signal.SIGKILL)
-            process.wait()
-    for command in commands:
-        assert start(*command).wait(600) == 0
-    counts = Counter(shop.asked())
-    asked_again = sum(counts.values()) - len(counts)
-    assert asked_again <= in_flight
-    whole = set(counts)
-    rows: dict[str, Any] = {}
-    for folder in ("a", "b"):
-        assert len(read_results(Path(folder))[1]) == 60
-        rows[folder] = answers_by_id(Path(folder))
-    shop.bench("fresh")
-    assert set(shop.asked()) == whole  # nothing else was asked, and nothing is missing
-    assert rows["a"] == rows["b"] == answers_by_id(Path("fresh"))

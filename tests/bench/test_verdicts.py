@@ -136,36 +136,20 @@ def upper_end(share_found: float) -> float:
 
 @pytest.mark.long
 @pytest.mark.parametrize("count", [50, 200])
-@pytest.mark.parametrize("flips", [0.0, 0.1, 0.3])
-@pytest.mark.parametrize("all_asked", [False, True])
-def test_a_change_without_an_effect_is_seldom_more_than_chance(
-    count: int, flips: float, all_asked: bool
-) -> None:
-    assert upper_end(share(count, flips, all_asked=all_asked)) <= 0.06
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("flips", [0.0, 0.1, 0.15])
-def test_an_effect_of_ten_points_is_found_where_all_are_asked(flips: float) -> None:
-    assert share(200, flips, effect=0.1, all_asked=True) >= 0.8
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("count", [50, 200])
 @pytest.mark.parametrize("flips", [0.1, 0.3])
 @pytest.mark.parametrize("all_asked", [False, True])
-@pytest.mark.parametrize("repeats", [3, 5])
-def test_a_change_without_an_effect_is_seldom_more_than_chance_with_repeats(
+@pytest.mark.parametrize("repeats", [1, 3])
+def test_a_change_without_an_effect_is_seldom_more_than_chance(
     count: int, flips: float, all_asked: bool, repeats: int
 ) -> None:
     assert upper_end(share(count, flips, all_asked=all_asked, repeats=repeats)) <= 0.06
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("flips", [0.0, 0.1, 0.15])
-@pytest.mark.parametrize("all_asked", [False, True])
-def test_an_effect_of_ten_points_is_found_in_three_asks(flips: float, all_asked: bool) -> None:
-    assert share(200, flips, effect=0.1, all_asked=all_asked, repeats=3) >= 0.8
+@pytest.mark.parametrize("flips", [0.0, 0.15])
+@pytest.mark.parametrize(("all_asked", "repeats"), [(True, 1), (True, 3), (False, 3)])
+def test_an_effect_of_ten_points_is_found(flips: float, all_asked: bool, repeats: int) -> None:
+    assert share(200, flips, effect=0.1, all_asked=all_asked, repeats=repeats) >= 0.8
 
 
 # --- how many questions it takes
@@ -269,41 +253,6 @@ def test_an_interval_is_as_wide_as_what_chance_does(
     assert (low <= 0 <= high) == (p_value > SIGNIFICANCE_LEVEL)
 
 
-CHANGES = {
-    "few, all better": ((1.0, 0.0), (0.06, 0.94)),
-    "better and worse": ((1.0, -1.0, 0.0), (0.15, 0.08, 0.77)),
-    "parts of a score": ((1.0, 0.5, 0.2, -0.5, -1.0, 0.0), (0.06, 0.1, 0.1, 0.06, 0.05, 0.63)),
-}
-
-
-@pytest.mark.long
-@pytest.mark.timeout(600)
-@pytest.mark.parametrize("changes", CHANGES.values(), ids=CHANGES)
-def test_so_many_questions_show_the_difference_with_about_the_promised_power(
-    changes: tuple[tuple[float, ...], tuple[float, ...]],
-) -> None:
-    """The lab's own test, of questions that are drawn anew in each trial."""
-    values, shares = changes
-    generator = numpy.random.default_rng(0)
-    counts = numpy.rint(numpy.array(shares) * 1000).astype(int)
-    expected = numpy.repeat(values, counts)
-    needed = _pairs_of_changes(expected).estimate_sample_size(0).needed
-    assert needed is not None
-    found = 0
-    for _ in range(TRIALS):
-        pairs = _pairs_of_changes(generator.choice(values, size=needed, p=shares))
-        mean_before, mean_after = pairs.means()
-        permuted_before, permuted_after = pairs.permuted_means()
-        permuted = (permuted_after - permuted_before).ravel()
-        p_value = permutation_p_value(permuted, float((mean_after - mean_before)[0]))
-        found += p_value <= SIGNIFICANCE_LEVEL
-    assert found / TRIALS == pytest.approx(POWER, abs=0.05)
-
-
-def _pairs_of_changes(changes: Scores) -> PairedScores:
-    return pairs_of(numpy.zeros(len(changes)), changes)
-
-
 @pytest.mark.long
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(("flips", "effect"), [(0.1, 0.1), (0.1, 0.05), (0.3, 0.1)])
@@ -362,24 +311,6 @@ def test_p_values_are_adjusted_for_all_that_stand_side_by_side() -> None:
 
 LABS = 200
 """docs/how-to/my-benchmark.md has the figures of 1,000."""
-
-
-@pytest.mark.long
-def test_of_twelve_changes_without_an_effect_one_is_seldom_an_improvement() -> None:
-    generator = numpy.random.default_rng(0)
-    false_alone = 0
-    false_together = 0
-    for _ in range(LABS):
-        questions = Questions(60, 0.15, generator)
-        first = results_of(questions.ask(), "first")
-        changes = [results_of(questions.ask(), f"{number}") for number in range(12)]
-        comparisons = compare_with_each(first, changes)
-        better = [each for each in comparisons if each.compare_scores("f1").difference > 0]
-        lowest = min((each.compare_scores("f1").p_value for each in better), default=1.0)
-        adjusted = min((each.adjust_p_value("f1")[0] for each in better), default=1.0)
-        false_alone += lowest <= SIGNIFICANCE_LEVEL
-        false_together += adjusted <= SIGNIFICANCE_LEVEL
-    assert false_together <= SIGNIFICANCE_LEVEL * LABS < false_alone
 
 
 GATES = {
