@@ -287,20 +287,6 @@ def test_an_answer_says_what_was_cut_and_that_its_support_may_be_more(
     assert support in details
 
 
-def test_the_terminal_says_that_a_result_was_cut(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    doubt = "the result of its query was cut at 20 rows, so more may be missing"
-    file = tmp_path / "many.ttl"
-    file.write_text(MANY)
-    question = "Which films did Denis Villeneuve direct?"
-    command = ["ask", "--kg", str(file), "--row-limit", "20", question]
-    assert main(command) == 0
-    assert doubt in capsys.readouterr().out
-    assert main([*command, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["answer"]["doubt"] == doubt
-
-
 def test_of_values_beyond_those_that_are_looked_at_no_support_is_denied() -> None:
     kg = kgwb.open_kg(rdflib.Graph().parse(data=MANY))
     run, _ = answered(draft(DIRECTED_BY_HIM), kg=kg)

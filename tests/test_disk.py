@@ -216,22 +216,6 @@ def test_a_run_saved_to_its_own_file_while_it_is_executed_goes_on_in_it(tmp_path
     assert entries[-1]["end"]["status"] == "done"
 
 
-def test_a_run_in_a_file_opens_it_once_while_it_is_executed(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    run, opened = made_up(Scripted(SCRIPT), path=tmp_path / "run.jsonl"), []
-    open_file = os.open
-
-    def counted(path: Any, *more: Any) -> int:
-        if path == tmp_path / "run.jsonl":
-            opened.append(path)
-        return open_file(path, *more)
-
-    monkeypatch.setattr(os, "open", counted)
-    run.go()
-    assert len(opened) == 1
-
-
 def test_a_new_file_is_written_and_one_that_is_there_is_left(tmp_path: Path) -> None:
     path = tmp_path / "folder" / "new"
     assert disk.create_file(path, "ü\n")

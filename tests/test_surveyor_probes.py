@@ -61,26 +61,6 @@ def test_only_the_reviewer_is_asked_and_shown_the_query_with_the_prefixes_of_the
     assert "Denis Villeneuve" in variables["names"]
 
 
-def test_what_is_found_repaired_and_spoilt_is_counted() -> None:
-    lines, _ = reviewed(ROWS, surveying.FINE)
-    assert lines[:2] == [
-        "wrong drafts: 0 of 1 found, 0 repaired",
-        "right drafts: 0 of 1 spoilt, 0 not called fine",
-    ]
-    lines, _ = reviewed(ROWS, surveying.revise(surveying.DIRECTED))
-    assert lines == [
-        "wrong drafts: 1 of 1 found, 1 repaired",
-        "right drafts: 0 of 1 spoilt, 1 not called fine",
-        "by itself, Surveyor reviews 0 of the wrong and 0 of the right ones",
-        "  lost filter: 1 of 1, 1 repaired",
-    ]
-    lines, _ = reviewed(ROWS, surveying.NOT_HERE)
-    assert lines[:2] == [
-        "wrong drafts: 1 of 1 found, 0 repaired",
-        "right drafts: 1 of 1 spoilt, 1 not called fine",
-    ]
-
-
 def test_each_gold_of_an_ambiguous_question_is_looked_for_among_the_readings() -> None:
     other = surveying.draft("SELECT ?film WHERE { ?film org:director org:lynch }")
     assumed = {"taken": "by him", "others": ["by Lynch"]}
