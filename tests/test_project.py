@@ -58,11 +58,6 @@ HEAVY = {
 }
 
 
-@pytest.mark.parametrize("name", ["CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md"])
-def test_the_project_introduces_itself(name: str) -> None:
-    assert (ROOT / name).read_text().strip()
-
-
 @pytest.mark.parametrize("declared", DECLARED)
 def test_the_lock_pins_every_dependency_within_its_range(declared: str) -> None:
     wanted = Requirement(declared)

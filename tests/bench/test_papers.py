@@ -456,21 +456,6 @@ def test_our_figures_stand_in_the_scale_of_the_paper() -> None:
 # --- RAGonite, section 4: conversations that kgwb brings
 
 
-def test_the_conversations_are_six_of_five_turns_with_ten_questions_of_each_kind() -> None:
-    questions = load_questions(CONVERSATIONS)
-    _, experiment = find_experiment("ragonite.section4")
-    turns: dict[str | None, list[int]] = {}
-    for question in questions:
-        turns.setdefault(question.dialogue, []).append(question.turn)
-    assert len(turns) == 6
-    assert all(numbers == [1, 2, 3, 4, 5] for numbers in turns.values())
-    kinds = [question.type for question in questions]
-    assert {kind: kinds.count(kind) for kind in kinds} == dict.fromkeys(experiment.kinds, 10)
-    for line in CONVERSATIONS.read_text(encoding="utf-8").splitlines():
-        entry = json.loads(line)
-        assert entry["right"] and entry["standalone"], entry["id"]
-
-
 @pytest.mark.parametrize(("file", "graph"), [(CONVERSATIONS, "films"), (BATCHES, "wikidata_slice")])
 def test_the_gold_of_questions_that_kgwb_brings_follows_from_their_queries(
     file: Path, graph: str
