@@ -26,7 +26,7 @@ from kgwb.errors import KgwbError, QueryError, SettingError
 from kgwb.kg import GraphSource, endpoint_of
 from kgwb.kg.base import Graph
 from kgwb.kg.sparql import is_serializable, n3, tokenize, validate_query
-from kgwb.records import JsonObject, decision_of, one_line
+from kgwb.records import JsonObject, decision_of, frozen, one_line
 from kgwb.run import Run, System
 from kgwb.run.differences import find_difference
 from kgwb.run.http_queries import recorded_form, result_of
@@ -382,7 +382,7 @@ GRAPH_KINDS = QUERY_KINDS | SEARCH_KINDS
 """Kinds of calls that ask a graph, besides those for display names."""
 
 
-@dataclass(frozen=True)
+@frozen
 class SystemCheck:
     """What was found when a system was asked the same question twice."""
 

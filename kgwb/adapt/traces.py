@@ -12,7 +12,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -41,7 +41,7 @@ ERROR_CODES = (2, "STATUS_CODE_ERROR")
 """The status of a span that failed, as a number or by its name."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Span:
     """One span of a trace. Texts and names are without secrets."""
 

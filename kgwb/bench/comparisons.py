@@ -905,7 +905,7 @@ AnswerTerms = tuple[frozenset[tuple[Term, ...]], str]
 """What an answer is, whatever its values are called: their terms, and its text."""
 
 
-@dataclass(frozen=True)
+@frozen
 class SystemAnswer:
     """The answer of one system."""
 

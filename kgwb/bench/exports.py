@@ -18,7 +18,7 @@ import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
@@ -371,7 +371,7 @@ ENCODING_FORMATS = {
 }
 
 
-@dataclass(frozen=True)
+@frozen
 class PackedArtifact:
     """An archive that was written."""
 
@@ -381,7 +381,7 @@ class PackedArtifact:
     """What is not in it, and why, a sentence each."""
 
 
-@dataclass(frozen=True)
+@frozen
 class _Entry:
     """A file of the archive: its place there, and its contents, in a file or as text."""
 

@@ -19,7 +19,7 @@ import random
 import statistics
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import combinations
@@ -43,7 +43,7 @@ from kgwb.bench.statistics import (
 )
 from kgwb.errors import InputError
 from kgwb.llm.base import ChatModel, ChatRequest, Message
-from kgwb.records import describe_validation_error
+from kgwb.records import describe_validation_error, frozen
 from kgwb.run.ask import check_reply, schema_of
 from kgwb.run.models import open_model
 from kgwb.run.systems import load_value
@@ -996,7 +996,7 @@ def find_wrong_gold(codings: CodingsByCoder) -> frozenset[str]:
     return frozenset(wrong_ids - other_ids)
 
 
-@dataclass(frozen=True)
+@frozen
 class ErrorAnalysis:
     """The sample of a results folder, with what all coders say of it."""
 

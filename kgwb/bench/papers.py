@@ -22,7 +22,7 @@ import warnings
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import UTC, datetime
 from functools import cache
 from itertools import product
@@ -50,7 +50,7 @@ from kgwb.bench.statistics import SIGNIFICANCE_LEVEL, holm_adjusted, wilson_inte
 from kgwb.disk import __version__
 from kgwb.errors import InputError
 from kgwb.kg import SAMPLE_NAMES, sample_path
-from kgwb.records import JsonObject
+from kgwb.records import JsonObject, frozen
 from kgwb.show.html import Html, render_template
 from kgwb.show.static_form import load_style
 from kgwb.show.tables import SIGNIFICANT, Best, Table, escape_latex, import_pandas
@@ -312,7 +312,7 @@ def fingerprint_setups(configs: Iterable[Mapping[str, Any]]) -> str:
 # --- what the figures hold
 
 
-@dataclass(frozen=True)
+@frozen
 class Panel:
     """Groups of bars over one axis."""
 
@@ -328,7 +328,7 @@ class Panel:
     """Whether the second of two series goes to the left of 0, on the same line as the first."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Chart:
     """A figure: panels one below the other, whose series have the same names."""
 
@@ -845,7 +845,7 @@ def find_experiment(name: str) -> tuple[Paper, Experiment]:
 # --- the questions
 
 
-@dataclass(frozen=True)
+@frozen
 class QuestionFile:
     """The file of a question set that a person has."""
 
@@ -934,7 +934,7 @@ def _keep_gold_names(question: BenchQuestion) -> BenchQuestion:
 # --- the figures
 
 
-@dataclass(frozen=True)
+@frozen
 class Measurement:
     """What was measured of one configuration on one question set."""
 

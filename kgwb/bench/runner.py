@@ -60,7 +60,7 @@ from kgwb.errors import (
 )
 from kgwb.llm.base import seed_of_repeat
 from kgwb.llm.remote import announce_models
-from kgwb.records import JsonObject, to_data
+from kgwb.records import JsonObject, frozen, to_data
 from kgwb.run import Run
 from kgwb.run import Setup as RunSetup
 from kgwb.run.agents import agent_of_key
@@ -351,7 +351,7 @@ def fingerprint(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-@dataclass(frozen=True)
+@frozen
 class EarlierRuns:
     """Earlier results that are compared with what is asked now."""
 
@@ -362,7 +362,7 @@ class EarlierRuns:
     """The setup that was measured; it is asked if questions are repeated."""
 
 
-@dataclass(frozen=True)
+@frozen
 class AskPlaces:
     """Where calls come from when a question is asked, and where its run is kept."""
 

@@ -52,6 +52,7 @@ from kgwb.cli.report import print_chart
 from kgwb.errors import InputError
 from kgwb.kg import SAMPLE_NAMES
 from kgwb.kg.files import FORMAT_BY_EXTENSION
+from kgwb.records import frozen
 from kgwb.show.tables import check_table_format
 from kgwb.text import pluralize, single_line
 
@@ -61,7 +62,7 @@ SUFFIXES = {"latex": "tex", "markdown": "md", "csv": "csv", "svg": "svg", "pdf":
 """The suffix of the file of a table or figure, by the format that ``to`` names."""
 
 
-@dataclass(frozen=True)
+@frozen
 class _Part:
     """A part of an experiment: one configuration on one question set."""
 

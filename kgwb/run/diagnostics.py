@@ -19,7 +19,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import SequenceMatcher
 from functools import wraps
 from itertools import chain, islice, pairwise, product
@@ -53,7 +53,7 @@ from kgwb.kg.names import (
 )
 from kgwb.kg.queries import describe_vertices, existing_triples
 from kgwb.kg.sparql import find_tokens, n3, tokenize, values_clause
-from kgwb.records import JsonObject, to_data
+from kgwb.records import JsonObject, frozen, to_data
 from kgwb.run.answers import (
     CLASS_TYPES,
     Answer,
@@ -465,7 +465,7 @@ PEOPLE = frozenset("person people human man woman author writer director actor s
 """Words in the names of classes whose members are called by their surnames."""
 
 
-@dataclass(frozen=True)
+@frozen
 class _Named:
     """A thing, or a text, that an answer is about."""
 

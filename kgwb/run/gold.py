@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from difflib import SequenceMatcher
 from functools import partial
 from itertools import chain, permutations, product
@@ -103,7 +103,7 @@ class Rung(NamedTuple):
     """The stage to blame; empty if it is the one of the agent, see ``System.stage_by_agent``."""
 
 
-@dataclass(frozen=True)
+@frozen
 class GoldDecisions:
     """What a gold query means to the agents of a system."""
 
