@@ -180,6 +180,9 @@ class ChatModel(Protocol):
     remote: bool
     """Whether a call may take long. Then it runs on a thread of its own, so that it can be cancelled."""
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
     def complete(
         self, request: ChatRequest, kg: Graph | None, cancel: threading.Event
     ) -> ChatReply:
@@ -403,9 +406,6 @@ class FunctionModel(ChatModel):
         self.name = name or f"function:{own_name}"
         self._function = function
 
-    def __repr__(self) -> str:
-        return f"FunctionModel({self.name!r})"
-
     def complete(
         self, request: ChatRequest, kg: Graph | None, cancel: threading.Event
     ) -> ChatReply:
@@ -457,9 +457,6 @@ class Scripted(ChatModel):
         self._lock = threading.Lock()
         self._requests: list[ChatRequest] = []
         self._reply_counts: Counter[str] = Counter()
-
-    def __repr__(self) -> str:
-        return f"Scripted({self.name!r})"
 
     @property
     def requests(self) -> list[ChatRequest]:

@@ -580,9 +580,6 @@ class RemoteModel(ChatModel):
         self._schema_works = False
         """Whether the server has ever replied to a request with a JSON schema."""
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.name!r})"
-
     def complete(
         self, request: ChatRequest, kg: Graph | None, cancel: threading.Event
     ) -> ChatReply:
