@@ -14,6 +14,7 @@ from unicodedata import normalize
 from pydantic import AliasChoices, BaseModel, BeforeValidator, Field, model_validator
 from rdflib import Literal, URIRef
 
+from kgwb import disk
 from kgwb.bench.cost import NonNegativeAmount
 from kgwb.bench.metrics import is_iri, normalize_value
 from kgwb.errors import GraphError, InputError
@@ -33,18 +34,7 @@ _BARE_COUNT = re.compile(
     re.IGNORECASE,
 )
 """A COUNT right after SELECT, without the parentheses and the alias that SPARQL 1.1 requires."""
-METAQA_RELATIONS = {
-    "director": "directed_by",
-    "writer": "written_by",
-    "actor": "starred_actors",
-    "year": "release_year",
-    "genre": "has_genre",
-    "language": "in_language",
-    "tags": "has_tags",
-    "tag": "has_tags",
-    "imdbrating": "has_imdb_rating",
-    "imdbvotes": "has_imdb_votes",
-}
+METAQA_RELATIONS: Mapping[str, str] = disk.read_table("bench/question_sets.toml")["metaqa"]
 """The predicate of MetaQA's graph for each word of its question types. Each leads away from a movie."""
 
 

@@ -188,15 +188,7 @@ def _make_predicate_set(*groups: tuple[URIRef, ...]) -> PredicateSet:
 
 # Vocabularies of well-known graphs
 
-_VOCABULARY_BY_HOST = {
-    "dbpedia.org": "dbpedia",
-    "wikidata.org": "wikidata",
-    "yago-knowledge.org": "yago",
-    "dblp.org": "dblp",
-    "makg.org": "mag",
-    "ma-graph.org": "mag",
-    "freebase.com": "freebase",
-}
+_VOCABULARY_BY_HOST: Mapping[str, str] = _NAMES["vocabularies_of_hosts"]
 """Names of vocabularies by domain. They hold for its subdomains too."""
 _QLEVER_HOSTS = ("qlever.dev", "qlever.cs.uni-freiburg.de")
 """Hosts of QLever, where the graph of the vocabulary NAME is at /api/NAME."""

@@ -11,27 +11,13 @@ from dataclasses import dataclass, replace
 
 from rdflib import XSD, URIRef
 
+from kgwb import disk
 from kgwb.kg.base import SCHEMA_NAMESPACES, Vocabulary
 from kgwb.records import MAX_SUMMARY_PARTS, NO_NAMES, Record, frozen
 from kgwb.terms import DisplayNames, Iri, Term, format_term, name_from_iri
 from kgwb.text import first_items, list_first, single_line
 
-LANGUAGE_NAMES = {
-    "": "no language",
-    "ar": "Arabic",
-    "de": "German",
-    "en": "English",
-    "es": "Spanish",
-    "fr": "French",
-    "it": "Italian",
-    "ja": "Japanese",
-    "ko": "Korean",
-    "nl": "Dutch",
-    "pl": "Polish",
-    "pt": "Portuguese",
-    "ru": "Russian",
-    "zh": "Chinese",
-}
+LANGUAGE_NAMES: Mapping[str, str] = disk.read_table("kg/names.toml")["languages"]
 """English names of languages by their tag."""
 MAX_SUMMARY_CLASSES = 12
 """Classes in the text of a survey: the largest."""
