@@ -680,70 +680,46 @@ def render_question_table(all_results: AllResults, link: LinkToRun) -> Html:
     A question that a folder lacks is "not asked" there. The script of the page sorts and filters
     the rows.
     """
-    titles = ["id", "hops", "type", "question", "gold"]
-    for results in all_results:
-        for title in ("answers", "F1", "lost at", "run"):
-            titles.append(title + results.label_suffix)
-    ids = distinct_keys(results.rows for results in all_results)
-    rows = []
-    for id_ in ids:
-        if all(is_shown(results.rows.get(id_, {})) for results in all_results):
-            rows.append(_render_question(id_, all_results, link))
-    return render_template(f"{TEMPLATES}/questions.html", titles=titles, rows=rows)
+    questions = []
+    for id_ in distinct_keys(results.rows for results in all_results):
+        rows = [results.rows.get(id_) for results in all_results]
+        if all(is_shown(row or {}) for row in rows):
+            questions.append(_describe_question(all_results, rows))
+    return render_template(
+        f"{TEMPLATES}/questions.html",
+        h=h,
+        shorten=shorten,
+        format_seconds=format_seconds,
+        score_row=score_row,
+        render_answers=render_answers,
+        render_gold=render_gold,
+        link=link,
+        all_results=all_results,
+        questions=questions,
+    )
 
 
-def _render_question(
-    id_: str, all_results: AllResults, link: LinkToRun
-) -> tuple[list[str], list[object]]:
-    """Return the CSS classes of a question's row, and its cells: id, hops, type, wording, gold, then each folder's.
+def _describe_question(
+    all_results: AllResults, rows: Sequence[BenchRow | None]
+) -> dict[str, object]:
+    """Return what templates/questions.html shows of a question, of which each folder has a row or None.
 
-    What describes the question is of the first folder that has it. The classes are what the page's
+    What describes the question is of the first folder that has it. "states" are what the page's
     filter looks for: "lost" and "error", if that happened in one of the folders, and "differs", if
-    F1 is not the same in all. A folder without it says "not asked".
+    F1 is not the same in all.
     """
-    rows = [results.rows.get(id_) for results in all_results]
     known_rows = [row for row in rows if row is not None]
-    first_row = known_rows[0]
-    names = name_values(known_rows)
-    cells: list[object] = [
-        shorten(id_),
-        first_row.get("hops", ""),
-        first_row.get("type", ""),
-        shorten(first_row["question"]),
-        render_gold(first_row, names),
-    ]
-    for results, row in zip(all_results, rows, strict=True):
-        cells += (
-            ("not asked", "", "", "") if row is None else _result_cells(results, row, names, link)
-        )
     states = {
         "lost": any(map(is_lost, known_rows)),
         "error": any(row["error"] for row in known_rows),
         "differs": len({row and row.get("f1") for row in rows}) > 1,
     }
-    return [name for name, is_so in states.items() if is_so], cells
-
-
-def _result_cells(
-    results: LoadedResults, row: BenchRow, names: Mapping[str, str], link: LinkToRun
-) -> tuple[object, ...]:
-    """Return the cells of one folder: answers, F1, the agent that lost the answer, and the run with its time.
-
-    The third has the reason if no agent is known, and is empty without a loss. The run is a link,
-    or "not saved".
-    """
-    scores = score_row(row)
-    loss = results.losses_by_id.get(row["id"], {})
-    duration = format_seconds(row["seconds"])
-    if row.get("model_seconds"):
-        duration += f", of it {format_seconds(row['model_seconds'])} waiting for models"
-    saved_run = link(results, row, "run") or h.muted_text("not saved")
-    return (
-        render_answers(row, names),
-        f"{scores.f1:.2f}" if scores else "",
-        loss.get("agent") or loss.get("why") or "",
-        h.join(saved_run, " ", h.muted_text(duration)),
-    )
+    return {
+        "first_row": known_rows[0],
+        "names": name_values(known_rows),
+        "states": [name for name, is_so in states.items() if is_so],
+        "columns": list(zip(all_results, rows, strict=True)),
+    }
 
 
 # --- every question before and after a change
