@@ -25,7 +25,7 @@ from SPARQLWrapper import SPARQLWrapper
 from kgwb.errors import KgwbError, QueryError, SettingError
 from kgwb.kg import GraphSource, endpoint_of
 from kgwb.kg.base import Graph
-from kgwb.kg.sparql import is_serializable, n3, tokenize, validate_query
+from kgwb.kg.sparql import is_serializable, n3, tokenize, validate_query, word_of
 from kgwb.records import JsonObject, decision_of, frozen, one_line
 from kgwb.run import Run, System
 from kgwb.run.differences import find_difference
@@ -325,14 +325,14 @@ def _bind_variables(query: str, bindings: Bindings) -> str:
     terms = " ".join(map(n3, bindings.values()))
     values = f"VALUES ({variables}) {{ ({terms}) }}"
     tokens = tokenize(query).tokens
-    has_subselect = [token[0].upper() for token in tokens].count("SELECT") > 1
+    has_subselect = [word_of(token) for token in tokens].count("SELECT") > 1
     if validate_query(query, allow_service=True).is_monotonic and not has_subselect:
         return f"{query}\n{values}"
     parts = []
     position = 0
     begins_where = False
     for token in tokens:
-        if token[0].upper() in ("SELECT", "ASK", "WHERE"):
+        if word_of(token) in ("SELECT", "ASK", "WHERE"):
             begins_where = True
         elif token[0] == "{" and begins_where:
             begins_where = False

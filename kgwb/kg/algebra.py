@@ -31,6 +31,7 @@ from kgwb.kg.sparql import (
     undeclared_prefix_error,
     validate_query,
     walk_nodes,
+    word_of,
 )
 from kgwb.records import frozen
 from kgwb.terms import Term, Triples
@@ -152,7 +153,7 @@ def _number_terms(query: str) -> tuple[str, list[str]]:
             text = f"<{namespace}>"
             iri = str(URIRef(expand_escapes(token[0][1:-1]), base))
             numbered.append(iri)
-            if before[0].upper() == "BASE":
+            if word_of(before) == "BASE":
                 base = iri
             if before_last[0].upper() == "PREFIX":
                 namespaces[before["prefix"]] = namespace

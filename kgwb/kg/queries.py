@@ -42,6 +42,7 @@ from kgwb.kg.sparql import (
     tokenize,
     union_clause,
     values_clause,
+    word_of,
 )
 from kgwb.records import Hidden, Record, Score, Sparql, frozen
 from kgwb.terms import Iri, Term, Triple, Triples, local_part
@@ -743,7 +744,7 @@ def _find_values(text: str) -> int | None:
     A word inside of a string, an IRI or a name does not count.
     """
     for token in tokenize(text).tokens:
-        if token.lastgroup == "word" and token[0].upper() == "VALUES":
+        if token.lastgroup == "word" and word_of(token) == "VALUES":
             return token.start()
     return None
 
@@ -795,7 +796,7 @@ def _binds_of_aliases(aliases: Iterable[tuple[str, str]]) -> str:
 def _has_aggregate(tokens: Sequence[Token]) -> bool:
     """Return whether one of AGGREGATES is called: a word of these, followed by a bracket."""
     for token, following in pairwise(tokens):
-        is_aggregate = token.lastgroup == "word" and token[0].upper() in AGGREGATES
+        is_aggregate = token.lastgroup == "word" and word_of(token) in AGGREGATES
         if is_aggregate and following[0] == "(":
             return True
     return False

@@ -115,6 +115,11 @@ def _token_pattern() -> re.Pattern[str]:
     )
 
 
+def word_of(token: Token) -> str:
+    """Return a token in upper case, as keywords are compared."""
+    return token[0].upper()
+
+
 def find_tokens(text: str) -> Iterator[Token]:
     """Yield the tokens of a query that need not be valid, without spaces and comments.
 
@@ -534,8 +539,8 @@ def _validate_tokens(query: str, allow_service: bool, allowed_service_iri: str) 
     # can be read in two ways cannot hide the clause.
     service_words = set()
     for token in tokens:
-        if token.lastgroup == "word" and "SERVICE" in token[0].upper():
-            service_words.add(token[0].upper())
+        if token.lastgroup == "word" and "SERVICE" in word_of(token):
+            service_words.add(word_of(token))
     services = [token[0] for token in _tokens_after(tokens, "SERVICE")]
     own_services = 0
     if allowed_service_iri and service_words == {"SERVICE"}:
@@ -610,7 +615,7 @@ def _tokens_after(tokens: Sequence[Token], keyword: str) -> list[Token]:
     """
     following = []
     for before, token in pairwise(tokens):
-        if before[0].upper() == keyword:
+        if word_of(before) == keyword:
             following.append(token)
     return following
 
@@ -632,7 +637,7 @@ def _find_undeclared_prefixes(tokens: Sequence[Token]) -> tuple[str, ...]:
 def names_dataset(query: ValidatedQuery) -> bool:
     """Return whether a query has a FROM or a FROM NAMED."""
     return any(
-        token.lastgroup == "word" and token[0].upper() == "FROM"
+        token.lastgroup == "word" and word_of(token) == "FROM"
         for token in tokenize(query.text).tokens
     )
 
@@ -660,7 +665,7 @@ def _find_unsafe_function(tokens: Sequence[Token]) -> str:
     """
     unsafe_prefixes = {"bif", "sql"}  # Virtuoso knows these without a declaration
     for keyword, declared, iri in zip(tokens, tokens[1:], tokens[2:], strict=False):
-        is_declaration = keyword[0].upper() == "PREFIX"
+        is_declaration = word_of(keyword) == "PREFIX"
         if is_declaration and not _STANDARD_SCHEME.match(expand_escapes(iri[0])):
             unsafe_prefixes.add(declared["prefix"])
     for function, bracket in pairwise(tokens):
@@ -829,7 +834,7 @@ def split_clauses(query: str) -> QueryClauses:
     aliases = []
     opening = 0
     for token in tokens:
-        sign = token[0].upper()
+        sign = word_of(token)
         first.setdefault(sign, token.start())
         if sign == "(":
             opening = token.start()
@@ -847,7 +852,7 @@ def split_clauses(query: str) -> QueryClauses:
     words = set()
     for token in all_tokens:
         if token.lastgroup == "word" and brace < token.start() < end:
-            words.add(token[0].upper())
+            words.add(word_of(token))
     limit = None
     limit_tokens = _tokens_of_modifier(tokens, "LIMIT")
     if limit_tokens and not _tokens_of_modifier(tokens, "VALUES"):
@@ -870,7 +875,7 @@ def _tokens_of_modifier(tokens: Iterable[Token], modifier: str) -> list[Token]:
     found = []
     current = ""
     for token in tokens:
-        word = token[0].upper()
+        word = word_of(token)
         if word in MODIFIERS:
             current = word
         elif current == modifier:
@@ -915,9 +920,9 @@ def select_also(query: str, columns: str, limit: int | None = None) -> str:
     outermost = list(_tokens_outside_brackets(tokenize(text).tokens))
     if limit is not None:
         for keyword, number in pairwise(outermost):
-            if keyword[0].upper() == "LIMIT":
+            if word_of(keyword) == "LIMIT":
                 text = f"{text[: keyword.start()]}LIMIT {limit}{text[number.end() :]}"
-    selected = [token for token in outermost if token[0].upper() not in ("DISTINCT", "REDUCED")]
+    selected = [token for token in outermost if word_of(token) not in ("DISTINCT", "REDUCED")]
     [first_column] = _tokens_after(selected, "SELECT")
     start = first_column.start()
     if not columns:
@@ -934,7 +939,7 @@ def match_both_strings(query: str) -> str:
     CONSTRUCT, whose template may be its pattern.
     """
     tokens = tokenize(query).tokens
-    words = [token[0].upper() for token in tokens]
+    words = [word_of(token) for token in tokens]
     if "CONSTRUCT" in words:
         return query
     before_star = {word for word, following in pairwise(words) if following == "*"}
