@@ -167,7 +167,7 @@ def _recorded_handler(library: Any, plain_handle: Any) -> Any:
             """Send the request, and read the response to its end."""
             response = plain_handle(transport, _httpx_request(library, request, sent))
             body = response.read()
-            return make_reply(response.status_code, response.headers.items(), body)
+            return make_reply(response.status_code, response.headers, body)
 
         asked = HttpRequest(request.method, str(request.url), request.headers, request.read())
         return _httpx_response(library, reply_to(run, asked, exchange))
@@ -196,7 +196,7 @@ def _recorded_async_handler(library: Any, plain_handle: Any) -> Any:
             """Send the request, and read the response to its end."""
             response = await plain_handle(transport, _httpx_request(library, request, sent))
             body = await response.aread()
-            return make_reply(response.status_code, response.headers.items(), body)
+            return make_reply(response.status_code, response.headers, body)
 
         _transports_of_runs.add(transport)
         asked = HttpRequest(request.method, str(request.url), request.headers, request.read())
@@ -280,7 +280,7 @@ def _patch_urllib3(library: Any) -> None:
                 response = plain_urlopen(
                     pool, method, url, outgoing, sent_headers, *arguments, **whole
                 )
-                return make_reply(response.status, response.headers.items(), response.data)
+                return make_reply(response.status, response.headers, response.data)
 
             reply = reply_to(run, asked, exchange)
             return library.HTTPResponse(
@@ -337,7 +337,7 @@ def _patch_urllib(library: Any) -> None:
                 if sent is not asked:
                     outgoing.data = sent.body  # this also removes its length from the headers
                 with plain_open(handler, http_class, outgoing, **options) as response:
-                    return make_reply(response.status, response.headers.items(), response.read())
+                    return make_reply(response.status, response.headers, response.read())
 
             reply = reply_to(run, asked, exchange)
             socket_like: Any = _ReplySocket(reply)
@@ -390,7 +390,7 @@ def _patch_aiohttp(library: Any) -> None:
                 whole = {**outgoing, "raise_for_status": False}
                 async with await plain_request(session, method, url, **whole) as response:
                     body = await response.read()
-                    return make_reply(response.status, response.headers.items(), body)
+                    return make_reply(response.status, response.headers, body)
 
             def refuse(sent: HttpRequest) -> HttpReply:
                 raise _NotYetSentError

@@ -97,9 +97,9 @@ Send = Callable[[HttpRequest], HttpReply]
 
 
 def make_reply(status: int, headers: Any, body: bytes) -> HttpReply:
-    """Return the reply that a client has received; ``headers`` are pairs of a name and a value."""
+    """Return the reply that a client has received."""
     kept = {}
-    for name, value in headers:
+    for name, value in headers.items():
         if str(name).lower() not in UNKEPT_HEADERS:
             kept[str(name).lower()] = str(value)
     return HttpReply(status, kept, body)
