@@ -176,7 +176,7 @@ def convert_notebook(source: Path, sources: dict[Path, Path], outputs: dict[str,
 def describe_commands() -> Iterator[str]:
     """Yield the Markdown of the page about the commands: their help texts."""
     os.environ["COLUMNS"] = str(COMMAND_WIDTH)
-    parser = cli._make_parser()
+    parser = cli._make_parser(*cli.COMMANDS)
     yield "# Commands\n"
     yield "`kgwb COMMAND --help` prints the same."
     yield "[Use the terminal](../how-to/terminal.md) has examples.\n"

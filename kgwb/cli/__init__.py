@@ -75,36 +75,27 @@ def _parse_command(argv: Sequence[str] | None) -> Any:
     """Return an instance of the class of the command that the arguments name, with its arguments as fields.
 
     If they are wrong, print the usage and a message and exit with code 2. Only ``lab`` takes
-    arguments that it does not know; they are passed on to JupyterLab as ``rest``. A command's
-    arguments are the fields of its class, and its epilog is EPILOG, if there is one. Secrets in
-    arguments are masked in the messages of errors.
+    arguments that it does not know; they are passed on to JupyterLab as ``rest``.
     """
-    parser = _MaskingParser(
-        "kgwb",
-        description="Question answering over RDF knowledge graphs by LLM agents, step by step.",
-    )
-    parser.add_argument("--version", action="version", version=f"kgwb {__version__}")
-    parsers = parser.add_subparsers(required=True, metavar="COMMAND")
-    for name, entry in COMMANDS.items():
-        parsers.add_parser(name, help=entry["help"], description=entry["help"])
     words = sys.argv[1:] if argv is None else argv
-    name = next((word for word in words if not word.startswith("-")), "")
-    if name not in COMMANDS:
-        parser.parse_args(words)  # exits: with the help, the version, or an error
-    command_class = pkgutil.resolve_name(COMMANDS[name]["class"])
-    chosen = parsers.choices[name]
-    chosen.epilog = getattr(command_class, "EPILOG", None)
-    if name != "lab":
-        add_arguments(chosen, command_class)
+    parser = _make_parser(next((word for word in words if not word.startswith("-")), ""))
     arguments, rest = parser.parse_known_args(words)
+    values = vars(arguments)
+    name = values.pop("command")
     if name == "lab":
-        return command_class(rest)
-    if rest:
+        values["rest"] = rest
+    elif rest:
         message = f"unrecognized arguments: {' '.join(rest)}"
         if name == "ask":
             message += "; put a question of several words in quotes"
         parser.error(message)
-    return command_class(**vars(arguments))
+    return _load_class(name)(**values)
+
+
+def _load_class(name: str) -> type[Any]:
+    """Return the class of a command, whose module is imported now."""
+    command_class: type[Any] = pkgutil.resolve_name(COMMANDS[name]["class"])
+    return command_class
 
 
 def _handle_output_error(error: OSError) -> int:
@@ -130,3 +121,26 @@ class _MaskingParser(argparse.ArgumentParser):
         """Print the usage and the message with secrets masked, and exit with 2."""
         masked = " ".join(map(mask_url, message.split(" ")))
         super().error(remove_controls(masked))
+
+
+def _make_parser(*names: str) -> argparse.ArgumentParser:
+    """Return the parser of --version and of all COMMANDS, of which those with these names have their arguments.
+
+    A command's arguments are the fields of its class, and its epilog is EPILOG, if there is one.
+    JupyterLab's command has no arguments of its own. Secrets in arguments are masked in the messages
+    of errors.
+    """
+    parser = _MaskingParser(
+        "kgwb",
+        description="Question answering over RDF knowledge graphs by LLM agents, step by step.",
+    )
+    parser.add_argument("--version", action="version", version=f"kgwb {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, entry in COMMANDS.items():
+        command = commands.add_parser(name, help=entry["help"], description=entry["help"])
+        if name in names:
+            command_class = _load_class(name)
+            command.epilog = getattr(command_class, "EPILOG", None)
+            if name != "lab":
+                add_arguments(command, command_class)
+    return parser
