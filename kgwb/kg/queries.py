@@ -323,15 +323,10 @@ class ValueMatch:
 def find_exact_values(kg: Graph, texts: Sequence[str]) -> tuple[ValueMatch, ...]:
     """Return the values of any predicate that are one of the texts, the rarest first.
 
-    A text is compared as it is, without a language and in the preferred languages; digits also as
-    an integer. Labels are left out. A value has the first things that have it. One query is sent,
+    A text is compared as ``literals_of`` writes it. Labels are left out. A value has the first things that have it. One query is sent,
     which every engine answers from its index. At most MAX_VALUE_MATCHES values are returned.
     """
-    literals = []
-    for text in dict.fromkeys(filter(None, texts)):
-        literals += literals_of([text], kg.vocabulary)
-        if text.isascii() and text.isdigit():
-            literals.append(Literal(text, datatype=XSD.integer))
+    literals = literals_of(filter(None, texts), kg.vocabulary)
     if not literals:
         return ()
     listed = values_clause("?o", literals)
@@ -391,9 +386,11 @@ def find_values_containing(
 
 
 def literals_of(texts: Iterable[str], vocabulary: Vocabulary) -> list[Literal]:
-    """Return each text as a literal without a language and in each preferred language."""
+    """Return each text as a literal without a language and in each preferred language; digits also as an integer."""
     literals = []
-    for text in texts:
+    for text in dict.fromkeys(texts):
+        if text.isascii() and text.isdigit():
+            literals.append(Literal(text, datatype=XSD.integer))
         for tag in dict.fromkeys(("", *vocabulary.languages)):
             literals.append(Literal(text, lang=tag or None))
     return literals

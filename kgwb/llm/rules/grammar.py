@@ -297,7 +297,8 @@ ORIGIN_VERB = "originate"
 """The verb that is read for "come from", and for "from" at the end of a question."""
 FRONTED_AFTER = re.compile(r"^after (\w+(?: \w+)?) ((?:is|are|was|were) .*?) named\b", re.I)
 """The beginning of "After whom was X named?", which is read as "Whom was X named after?"."""
-FINAL_FROM = re.compile(r"\bfrom(?=\s*\??\s*$)")
+FINAL_FROM = re.compile(r"(?<!ed )(?<!made )\bfrom(?=\s*\??\s*$)")
+"""A "from" at the end that belongs to no participle, as that of "made from" does."""
 COUNT_PHRASES = {("how", "many"), ("how", "much"), ("the", "number")}
 JOINING_WORDS = en.DETERMINERS | {"and"}
 WORDS_FOR_HAVING = en.HAVE_FORMS | {"with"}

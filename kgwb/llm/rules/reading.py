@@ -91,6 +91,7 @@ from kgwb.llm.rules.words import (
     tokenize,
     words_without_names,
 )
+from kgwb.terms import Term
 from kgwb.text import shorten
 
 MIN_PREDICATE_SIMILARITY = 0.45
@@ -371,7 +372,7 @@ def _has_relation(question: str, kg: Graph, embeddings: Embeddings) -> bool:
     if not _is_lookup(reading) or len(mentions) != 1:
         return bool(reading.facts)
     [mention] = mentions
-    ends = find_vertices(mentions, kg).get(mention) or _find_values(mention.text, kg)
+    ends = find_vertices(mentions, kg).get(mention, ())
     _, relation, _ = reading.facts[0]
     return bool(_predicates_like(relation, fetch_predicates(kg, ends), embeddings))
 
@@ -461,7 +462,7 @@ def _read_by_meaning(
     vertices = find_vertices(mentions, kg)
     if _find_unclear_name(mentions, vertices, kg):
         return None
-    ends = vertices.get(mention) or _find_values(mention.text, kg)
+    ends = vertices.get(mention, ())
     look_up = _LookUp(words, reading, mention.text, ends, kg, embeddings)
     nearest = look_up.read_by_meaning()
     if nearest is None:
@@ -566,22 +567,19 @@ def find_vertices(mentions: Mentions, kg: Graph) -> dict[Mention, Vertices]:
     """Return the vertices of each name that the graph has, by name.
 
     They are those with the name as their label, else those with a label that begins or ends with
-    it. Names that are not found are left out.
+    it, else the values that are this text. Names that are not found are left out.
     """
     if not mentions:
         return {}
     exact = kg.exact([mention.text for mention in mentions])
     vertices_of: dict[Mention, Vertices] = {}
     for mention in mentions:
-        vertices = exact.get(mention.text) or _find_partial_matches(mention.text, kg)
+        vertices: Collection[Term] = exact.get(mention.text) or _find_partial_matches(mention.text, kg)
+        if not vertices:
+            vertices = dict.fromkeys(each.value for each in find_exact_values(kg, [mention.text]))
         if vertices:
             vertices_of[mention] = tuple(vertices)
     return vertices_of
-
-
-def _find_values(text: str, kg: Graph) -> Vertices:
-    """Return the values of the graph that are a text: what a name means that no vertex has."""
-    return tuple(dict.fromkeys(match.value for match in find_exact_values(kg, [text])))
 
 
 def _find_partial_matches(name: str, kg: Graph) -> list[URIRef]:
