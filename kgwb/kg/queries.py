@@ -323,8 +323,9 @@ class ValueMatch:
 def find_exact_values(kg: Graph, texts: Sequence[str]) -> tuple[ValueMatch, ...]:
     """Return the values of any predicate that are one of the texts, the rarest first.
 
-    A text is compared as ``literals_of`` writes it. Labels are left out. A value has the first things that have it. One query is sent,
-    which every engine answers from its index. At most MAX_VALUE_MATCHES values are returned.
+    A text is compared as ``literals_of`` writes it. Labels are left out. A value has the first
+    things that have it. One query is sent, which every engine answers from its index. At most
+    MAX_VALUE_MATCHES values are returned.
     """
     literals = literals_of(filter(None, texts), kg.vocabulary)
     if not literals:

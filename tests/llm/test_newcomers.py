@@ -199,3 +199,28 @@ def test_a_meaning_is_not_read_where_an_answer_cannot_be_in_doubt() -> None:
     for system in ("dog", "triad"):
         answer = ask(Workbench(kg, "rules", system=system), "Who handles The Hollow Oaks?")
         assert not answer.labels
+
+
+COURT = {
+    "Which companies are seated in Hull?": (["Brightwater Chemicals", "Kestrel Shipping"], ""),
+    "Which judge was appointed in 1998?": (["Tomas Rykov"], "appointed in"),
+    "Who presided over Kestrel v Orme?": (["Tomas Rykov"], "has judge"),
+    "Who is the plaintiff in Kestrel v Orme?": (["Kestrel Shipping"], ""),
+    "Who was sued in Kestrel v Orme?": (["Kestrel Shipping"], "plaintiff"),  # or the defendant
+    "Does Brightwater Chemicals own Orme Logistics?": (["true"], ""),
+    "Does Kestrel Shipping own Orme Logistics?": ([], ""),
+    "Is Marlow v Brightwater in the Old Archive?": (["true"], ""),
+    "Is Marlow v Brightwater in the River Archive?": (["false"], ""),
+    "What archive is Orme Logistics operated from?": (["River Archive"], ""),
+}
+"""Of questions about courts, the answer and the predicate that it is doubted for; "" in plain."""
+
+
+@pytest.mark.parametrize(("question", "expected"), COURT.items())
+def test_texts_and_numbers_are_names_and_descriptions_of_predicates_say_their_words(
+    question: str, expected: tuple[list[str], str]
+) -> None:
+    labels, read_as = expected
+    answer = ask(Workbench(open_kg(FOLDER / "court.ttl"), "rules"), question)
+    assert sorted(answer.labels) == labels
+    assert (f"“{read_as}”" in answer.doubt) if read_as else not answer.doubt

@@ -18,7 +18,7 @@ from kgwb.kg.base import Graph
 from kgwb.kg.embeddings import Embeddings
 from kgwb.kg.label_search import normalize
 from kgwb.kg.nodes import is_of_container, write_membership
-from kgwb.kg.queries import find_class_names
+from kgwb.kg.queries import describe_vertices, find_class_names
 from kgwb.kg.sparql import n3, values_clause
 from kgwb.llm.rules import words as en
 from kgwb.llm.rules.grammar import IS_A_RELATION, expected_value_type
@@ -213,6 +213,16 @@ def fetch_class_names(kg: Graph, vertices: Vertices) -> list[str]:
     iris = sorted(_iris_in(result.rows))
     names = kg.names(iris)
     return list(names.values())
+
+
+@kept_by_graph
+def fetch_described_stems(kg: Graph, vertices: Vertices) -> dict[URIRef, set[str]]:
+    """Return for each predicate of vertices the stems of the words of its description in the graph."""
+    predicates = sorted({predicate.iri for predicate in fetch_predicates(kg, vertices)})
+    stems: dict[URIRef, set[str]] = {}
+    for predicate, described in describe_vertices(kg, predicates).items():
+        stems[predicate] = set(map(stem, normalize(described.description).split()))
+    return stems
 
 
 def has_text_with(kg: Graph, vertices: Vertices, word: str) -> bool:

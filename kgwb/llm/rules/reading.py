@@ -31,6 +31,7 @@ from kgwb.llm.rules.grammar import (
     IS_A_RELATION,
     ORIGIN_VERB,
     SHARING_WORDS,
+    UNKNOWN_RELATION,
     Fact,
     ParsedQuestion,
     expected_value_type,
@@ -51,6 +52,7 @@ from kgwb.llm.rules.predicates import (
     Vertices,
     asked_kind,
     fetch_class_names,
+    fetch_described_stems,
     fetch_predicates,
     fetch_values,
     find_similar_predicates,
@@ -250,16 +252,21 @@ def _with_joining_kin(
 
     "Was X a student at Y" may ask for "alumnus of". A predicate that is like the relation and joins
     the names comes first. If nothing joins them and none is like the relation, the question is about
-    the only kin that X has. The answer will be in doubt.
+    the only kin that X has. The answer will be in doubt. Where no word says a relation, "is X in Y" may
+    ask for each predicate that ends in "in".
     """
     (first, vertices), (second, others) = vertices_of.items()
     predicates = fetch_predicates(kg, vertices)
-    similar = _predicates_like(reading.facts[0][1], predicates, question.embeddings)
+    _, relation, _ = reading.facts[0]
+    similar = _predicates_like(relation, predicates, question.embeddings)
     said = [question.words[position] for position in question.kin_positions()]
     stems = set(map(stem, said))
     kin = []
     for predicate in predicates:
         is_kin = any(are_kin(word, normalize(predicate.name)) for word in said)
+        if relation == UNKNOWN_RELATION:  # is there any X in Y
+            _, _, last_word = normalize(predicate.name).rpartition(" ")
+            is_kin = last_word in en.PREPOSITIONS.intersection(question.words)
         is_said = not stems.isdisjoint(_stems_of(predicate.name))
         if is_kin and not (is_said or predicate.has_only_numbers or predicate in similar):
             kin.append(predicate)
@@ -574,7 +581,9 @@ def find_vertices(mentions: Mentions, kg: Graph) -> dict[Mention, Vertices]:
     exact = kg.exact([mention.text for mention in mentions])
     vertices_of: dict[Mention, Vertices] = {}
     for mention in mentions:
-        vertices: Collection[Term] = exact.get(mention.text) or _find_partial_matches(mention.text, kg)
+        vertices: Collection[Term] = exact.get(mention.text) or _find_partial_matches(
+            mention.text, kg
+        )
         if not vertices:
             vertices = dict.fromkeys(each.value for each in find_exact_values(kg, [mention.text]))
         if vertices:
@@ -685,6 +694,15 @@ class _QuestionWords:
                 positions.append(position)
         return positions
 
+    def described_positions(self) -> list[int]:
+        """Return where words stand by which the description of a predicate may be found."""
+        positions = []
+        for position in self.positions:
+            is_noun = self._is_asked_noun(position) or self.words[position] in en.VAGUE_WORDS
+            if not is_noun:
+                positions.append(position)
+        return positions
+
     def _is_asked_noun(self, position: int) -> bool:
         """Return whether a word stands right after "which", "what" or "many"."""
         return position > 0 and self.words[position - 1] in WORDS_BEFORE_ASKED_NOUN
@@ -695,6 +713,19 @@ class _QuestionWords:
             return True
         likeness = max_similarity(relation_phrase(word), list(types), self.embeddings)
         return likeness >= MIN_CLASS_SIMILARITY
+
+    def _says(self, predicate: VertexPredicate, position: int) -> bool:
+        """Return whether a predicate's name says the word at a position, as it is or by a known relation."""
+        is_asked = self._is_asked_noun(position)
+        if is_asked and self._is_any_class(self.words[position], predicate.value_types):
+            return True
+        said = _stems_of(predicate.name)
+        for phrase in self._phrases_at(position):
+            if not said.isdisjoint(map(stem, set(phrase.split()) - UNSPECIFIC_WORDS)):
+                return True
+        word = self.words[position]
+        is_vague = word in en.VAGUE_WORDS | en.TIME_WORDS
+        return not is_asked and (is_vague or _says_maker(word, predicate))
 
     def _is_any_class(self, phrase: str, names: Iterable[str]) -> bool:
         """Return whether a phrase means one of these classes.
@@ -905,16 +936,23 @@ class _LookUp(_QuestionWords):
     def _find_kin(self, predicates: Predicates) -> VertexPredicate | None:
         """Return the only predicate that a word of the question may say, by its kin; None if none is.
 
-        It must lead to the kind of value that is asked for. The answer will be in doubt.
+        It must lead to the kind of value that is asked for. Without a kin it is the only predicate
+        whose description in the graph has a word of the question. The answer will be in doubt.
         """
         words = [self.words[position] for position in self.kin_positions()]
-        found = []
+        described = {stem(self.words[position]) for position in self.described_positions()}
+        fitting = []
         for predicate in predicates:
             leads_elsewhere = self.kind == "a place" and predicate.name.endswith(AGENT_ENDINGS)
-            if predicate.is_temporal != (self.kind == "a time") or leads_elsewhere:
-                continue
+            if predicate.is_temporal == (self.kind == "a time") and not leads_elsewhere:
+                fitting.append(predicate)
+        found = []
+        for predicate in fitting:
             if any(are_kin(word, normalize(predicate.name)) for word in words):
                 found.append(predicate)
+        if described and not found:
+            stems_of = fetch_described_stems(self.kg, self.vertices)
+            found = [each for each in fitting if not described.isdisjoint(stems_of[each.iri])]
         numbers = [predicate for predicate in found if predicate.has_only_numbers]
         if numbers and "many" in self.words:  # how many people live in X
             found = numbers
@@ -1041,19 +1079,6 @@ class _LookUp(_QuestionWords):
             if all(self._says(predicate, position) for position in self.positions):
                 found.append(predicate)
         return found[0] if len(found) == 1 else None
-
-    def _says(self, predicate: VertexPredicate, position: int) -> bool:
-        """Return whether a predicate's name says the word at a position, as it is or by a known relation."""
-        is_asked = self._is_asked_noun(position)
-        if is_asked and self._is_any_class(self.words[position], predicate.value_types):
-            return True
-        said = _stems_of(predicate.name)
-        for phrase in self._phrases_at(position):
-            if not said.isdisjoint(map(stem, set(phrase.split()) - UNSPECIFIC_WORDS)):
-                return True
-        word = self.words[position]
-        is_vague = word in en.VAGUE_WORDS | en.TIME_WORDS
-        return not is_asked and (is_vague or _says_maker(word, predicate))
 
     def _counted_noun(self, relation: str) -> str:
         """Return the word after the first "many" whose relation phrase is not the relation, else "".
@@ -1452,18 +1477,30 @@ class _Coverage(_QuestionWords):
         return Unread(self.find_wrong_values(), doubts)
 
     def _find_unsaid_kind(self) -> list[str]:
-        """Return the doubt that a predicate says more than the question, where others lead to the same class.
+        """Return the doubt that a predicate is not just what is said, where others lead to the same class.
 
-        "The doctor of X" may be the "referring doctor", or who treats X.
+        "The doctor of X" may be the "referring doctor", or who treats X. Who "sued" is like the
+        plaintiff and the defendant, by meaning alone.
         """
         if self._is_fully_named():
             return []
         others = [predicate for predicate in self.predicates if predicate not in self.chosen]
-        classes = _types_of(self.chosen) & _types_of(others)
-        for word in self.words:
-            for predicate in self.chosen if word in map(normalize, classes) else ():
-                if _has_word_of_stem(predicate.name, word):
-                    return [f"“{word}” was read as “{predicate.name}”"]
+        types = _types_of(self.chosen)
+        others = [predicate for predicate in others if not types.isdisjoint(predicate.value_types)]
+        classes = set(map(normalize, types & _types_of(others)))
+        names = [predicate.name for predicate in others]
+        pairs = list(product(self.chosen, self.positions))
+        is_said = any(self._says(*pair) for pair in pairs if not self._is_asked_noun(pair[1]))
+        for predicate, position in pairs:
+            word = self.words[position]
+            if word in classes:
+                is_doubtful = _has_word_of_stem(predicate.name, word)
+            else:
+                rivals = () if is_said else ([predicate.name], names)
+                likeness = [max_similarity(word, each, self.embeddings) for each in rivals]
+                is_doubtful = min(likeness, default=0.0) >= MIN_RELATION_SIMILARITY
+            if is_doubtful:
+                return [f"“{word}” was read as “{predicate.name}”"]
         return []
 
     def _is_said(self) -> bool:
@@ -1476,7 +1513,8 @@ class _Coverage(_QuestionWords):
 
     def _kin_of_chosen(self) -> list[int]:
         """Return where words stand that may say the only chosen predicate."""
-        return [position for position in self.kin_positions() if self._find_kin_name(position)]
+        positions = sorted({*self.kin_positions(), *self.described_positions()})
+        return [position for position in positions if self._find_kin_name(position)]
 
     def _asks_for_each(self) -> bool:
         """Return whether a value of each of several things is asked for: "When were X and Y born?"
@@ -1496,9 +1534,19 @@ class _Coverage(_QuestionWords):
         return f"“{word}” was read as “{kin}”" if kin else f"“{word}” was not read"
 
     def _find_kin_name(self, position: int) -> str:
-        """Return the name of the chosen predicates, if they have one and the word at a position may say it; else ""."""
+        """Return the name of the chosen predicates, if they have one and the word at a position may say it; else "".
+
+        The word is a kin of the name, or stands in the description of a predicate.
+        """
         name, *others = {predicate.name for predicate in self.chosen} or {""}
-        return name if not others and are_kin(self.words[position], normalize(name)) else ""
+        if others or not name:
+            return ""
+        word = self.words[position]
+        is_said = are_kin(word, normalize(name))
+        if not is_said and position in self.described_positions():
+            stems_of = fetch_described_stems(self.kg, self.vertices)
+            is_said = any(stem(word) in stems_of[predicate.iri] for predicate in self.chosen)
+        return name if is_said else ""
 
     def _selects(self, position: int) -> bool:
         """Return whether a word selects among things wherever it stands: "second", "oldest".
@@ -1645,7 +1693,9 @@ class _Coverage(_QuestionWords):
         must stand in the name of a predicate.
         """
         word = self.words[position]
-        if _is_comparing(word):
+        is_owned = self.words[max(position - 1, 0)] == "whose"
+        own_classes = fetch_class_names(self.kg, self.vertices) if is_owned else ()
+        if _is_comparing(word) or self._is_any_class(word, own_classes):  # whose boat is X
             return self._stands_in_predicate(word)
         threshold = MIN_RELATION_SIMILARITY
         if not self.is_lookup or self._is_asked_noun(position):

@@ -56,7 +56,8 @@ ASKS_HOW_MANY = re.compile(
     r"(and )?how many( of (them|these|those))?( (are|were) (there|they|those))?\W*", re.I
 )
 COUNTED_OPENING = re.compile(
-    rf"^(who |(?:which|what) (?!(?:{'|'.join(AUXILIARIES)})\b)(\w+s ))", re.I
+    rf"^(?:who (?:are|were) the (\w+s )|who |(?:which|what) (?!(?:{'|'.join(AUXILIARIES)})\b)(\w+s ))",
+    re.I,
 )
 """The beginning of a question whose answers can be counted."""
 ORDINALS_IN_ORDER = "first second third fourth fifth".split()
@@ -221,7 +222,8 @@ def rephrase_question(
     asked: str = dialogue[-1]["question"]
     opening = COUNTED_OPENING.match(asked)
     if opening and ASKS_HOW_MANY.fullmatch(question):
-        return {"question": f"How many {opening[2] or 'people '}{asked[opening.end() :]}"}
+        counted = opening[1] or opening[2] or "people "
+        return {"question": f"How many {counted}{asked[opening.end() :]}"}
     shortened = FOLLOW_UP_OPENING.sub("", question)
     tokens = tokenize(shortened)
     mentions = find_mentions(shortened, kg)
