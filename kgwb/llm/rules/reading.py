@@ -19,7 +19,7 @@ from itertools import chain, pairwise, product
 from typing import NamedTuple
 from weakref import ref
 
-from rdflib import URIRef
+from rdflib import Literal, URIRef
 
 from kgwb.errors import ModelError
 from kgwb.kg.base import Direction, Graph
@@ -185,6 +185,7 @@ def _ground_question(kg: Graph, asked: tuple[str, ref[Embeddings]]) -> ParsedQue
             question_words = _QuestionWords(words_without_names(mentions, tokens), embeddings)
             return _with_joining_kin(read, question_words, vertices, kg)
         return reading
+    vertices = _without_unrelated_texts(vertices, reading, kg, embeddings)
     mention = _only_mention(vertices)
     if mention is None:
         return reading
@@ -194,6 +195,30 @@ def _ground_question(kg: Graph, asked: tuple[str, ref[Embeddings]]) -> ParsedQue
     look_up = _LookUp(words, reading, mention.text, vertices[mention], kg, embeddings)
     read = look_up.read(_last_question(tokens, words))
     return _with_worded_direction(read, tokens, [mention], look_up.predicates, embeddings)
+
+
+def _without_unrelated_texts(
+    vertices_of: Mapping[Mention, Vertices],
+    reading: ParsedQuestion,
+    kg: Graph,
+    embeddings: Embeddings,
+) -> dict[Mention, Vertices]:
+    """Return the vertices of several names, without texts that have no predicate like what is read of them.
+
+    In "the Hull captain of X", no relation joins the text "Hull" to the captain.
+    """
+    if len(vertices_of) == 1:
+        return dict(vertices_of)
+    related: dict[Mention, Vertices] = {}
+    for mention, vertices in vertices_of.items():
+        relations = [
+            relation for first, relation, last in reading.facts if mention.text in (first, last)
+        ]
+        is_thing = not all(isinstance(vertex, Literal) for vertex in vertices)
+        predicates = () if is_thing else fetch_predicates(kg, vertices)
+        if is_thing or any(_predicates_like(each, predicates, embeddings) for each in relations):
+            related[mention] = vertices
+    return related
 
 
 def _with_worded_direction(
@@ -1825,8 +1850,10 @@ class _Coverage(_QuestionWords):
         """Return whether a word at some positions, or any, is for the chosen predicate or its values.
 
         A content word, or a word of a known relation, must be like the predicate
-        (MIN_PREDICATE_SIMILARITY), or like a class or datatype that it leads to.
+        (MIN_PREDICATE_SIMILARITY), or like a class or datatype that it leads to. A class alone does
+        not tell what a text of the graph is to its things: "which bands are from Turin".
         """
+        types = [] if all(isinstance(each, Literal) for each in self.vertices) else self.value_types
         for position in range(len(self.words)) if positions is None else positions:
             word = self.words[position]
             pair = "_".join(self.words[position : position + 2])
@@ -1834,7 +1861,7 @@ class _Coverage(_QuestionWords):
             if self._is_content(position) or names_relation:
                 if self._is_like_predicate(position, MIN_PREDICATE_SIMILARITY):
                     return True
-                if self._is_any_class(word, self.value_types):
+                if self._is_any_class(word, types):
                     return True
         return False
 
