@@ -272,7 +272,7 @@ if TYPE_CHECKING:
     from kgwb.kg.survey import CACHE_LIFETIME_S, GENERIC_CLASSES, survey_graph
     from kgwb.kg.survey_records import ClassGroup, Survey
     from kgwb.kg.survey_text import SurveyWriter, writer_of_survey
-    from kgwb.llm.rules.predicates import find_kind
+    from kgwb.llm.rules.predicates import find_gender, find_kind
     from kgwb.llm.rules.reading import (
         CLASS_RELATION,
         can_be_answered,
@@ -488,6 +488,7 @@ __all__ = [
     "find_class_names",
     "find_contradictions",
     "find_exact_values",
+    "find_gender",
     "find_iris",
     "find_kind",
     "find_label",
@@ -643,7 +644,7 @@ _IMPORTED_ON_USE = {
     "kgwb.kg.survey": "CACHE_LIFETIME_S GENERIC_CLASSES survey_graph",
     "kgwb.kg.survey_records": "ClassGroup Survey",
     "kgwb.kg.survey_text": "SurveyWriter writer_of_survey",
-    "kgwb.llm.rules.predicates": "find_kind",
+    "kgwb.llm.rules.predicates": "find_gender find_kind",
     "kgwb.llm.rules.reading": (
         "CLASS_RELATION can_be_answered find_not_understood ground_question read_with_doubts"
     ),

@@ -387,11 +387,16 @@ def find_values_containing(
 
 
 def literals_of(texts: Iterable[str], vocabulary: Vocabulary) -> list[Literal]:
-    """Return each text as a literal without a language and in each preferred language; digits also as an integer."""
+    """Return each text as a literal without a language and in each preferred language.
+
+    Digits are also an integer, and "true" and "false" truth values.
+    """
     literals = []
     for text in dict.fromkeys(texts):
         if text.isascii() and text.isdigit():
             literals.append(Literal(text, datatype=XSD.integer))
+        if text in ("true", "false"):
+            literals.append(Literal(text, datatype=XSD.boolean))
         for tag in dict.fromkeys(("", *vocabulary.languages)):
             literals.append(Literal(text, lang=tag or None))
     return literals
@@ -412,10 +417,7 @@ def find_literal(kg: Graph, text: str) -> Literal | None:
     title = " ".join(map(_capitalize, text.split(" ")))
     lowercase = text.lower()
     spellings = (text, lowercase, _capitalize(text), title)
-    literals = literals_of(spellings, kg.vocabulary)
-    if lowercase in ("true", "false"):
-        literals.append(Literal(lowercase, datatype=XSD.boolean))
-    values = values_clause("?o", literals)
+    values = values_clause("?o", literals_of(spellings, kg.vocabulary))
     result = kg.select(
         f"SELECT ?o (COUNT(*) AS ?n) WHERE {{ {values} ?s ?p ?o }}"
         " GROUP BY ?o ORDER BY DESC(?n) ?o LIMIT 1"

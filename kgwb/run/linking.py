@@ -19,7 +19,7 @@ from kgwb.kg.base import Graph
 from kgwb.kg.embeddings import Embeddings
 from kgwb.kg.label_search import SAME_WORDS_SCORE, normalize, score_label
 from kgwb.kg.names import MAX_COMPARED_CHARS, compare_names
-from kgwb.kg.queries import describe_vertices, find_class_names
+from kgwb.kg.queries import describe_vertices, find_class_names, find_exact_values
 from kgwb.kg.sparql import union_clause, values_clause
 from kgwb.llm.base import ReplyData, Rule
 from kgwb.llm.rules.grammar import parse_question
@@ -633,10 +633,10 @@ def choose_vertex(
 
     It is a candidate whose label is the name as it is written, else one whose label is the same
     name (``compare_names``). Of several, it is the one that fits the question best. Otherwise it is
-    the one spelled most alike among those whose names are near. If there is none, the number is 0
-    and the label empty. Candidates have "number", "label", "type", "description", and perhaps
-    "relations". The reply has a "reason" as well. Raises ModelError if there are several and the
-    grammar cannot read the question.
+    the one spelled most alike among those whose names are near. If there is none, or the name is a
+    text of the graph, the number is 0 and the label empty. Candidates have "number", "label", "type",
+    "description", and perhaps "relations". The reply has a "reason" as well. Raises ModelError if
+    there are several and the grammar cannot read the question.
     """
     by_distance: dict[int, list[Any]] = {0: [], 1: [], 2: []}
     for candidate in candidates:
@@ -644,7 +644,8 @@ def choose_vertex(
         by_distance[likeness.distance].append(candidate)
     same, near, _ = by_distance.values()
     exact = [candidate for candidate in same if candidate["label"] == entity]
-    if not same and not near:
+    is_text = not same and kg is not None and find_exact_values(kg, [entity])
+    if is_text or not (same or near):
         reason = f"no label is like {entity!r}"
         return {"reason": reason, "number": 0, "label": ""}
     if len(exact or same) > 1:

@@ -158,7 +158,7 @@ BY_MEANING = {
     "Who handles The Hollow Oaks?": (["Tilda Bray"], "manager"),
     "When did The Hollow Oaks split up?": (["2017"], "disbanded in"),
     "In which studio did they tape Kitchen Sessions?": (["Mill Road Studio"], "recorded at"),
-    "Which albums are indie folk?": (["Paper Lanterns"], "genre"),
+    "Which albums are indie folk?": (["Paper Lanterns"], ""),
     "Which bands are from Turin?": (["Trio Marchetti"], "home town"),
     "Who founded the label Driftwood Records?": (["Ruth Okafor"], ""),
     "Who wrote the lyrics of Ferryman?": (["Iwan Price"], ""),
@@ -203,8 +203,8 @@ def test_a_meaning_is_not_read_where_an_answer_cannot_be_in_doubt() -> None:
 
 COURT = {
     "Which companies are seated in Hull?": (["Brightwater Chemicals", "Kestrel Shipping"], ""),
-    "Which judge was appointed in 1998?": (["Tomas Rykov"], "appointed in"),
-    "Who presided over Kestrel v Orme?": (["Tomas Rykov"], "has judge"),
+    "Which judge was appointed in 1998?": (["Tomas Rykov"], ""),
+    "Who presided over Kestrel v Orme?": (["Tomas Rykov"], ""),
     "Who is the plaintiff in Kestrel v Orme?": (["Kestrel Shipping"], ""),
     "Who was sued in Kestrel v Orme?": (["Kestrel Shipping"], "plaintiff"),  # or the defendant
     "Does Brightwater Chemicals own Orme Logistics?": (["true"], ""),
@@ -212,12 +212,27 @@ COURT = {
     "Is Marlow v Brightwater in the Old Archive?": (["true"], ""),
     "Is Marlow v Brightwater in the River Archive?": (["false"], ""),
     "What archive is Orme Logistics operated from?": (["River Archive"], ""),
+    "Which companies of Brightwater Chemicals are under review?": (["Orme Logistics"], ""),
+    "Which companies are under review?": (["Orme Logistics"], ""),
+    "How many companies are under review?": (["1"], ""),
+    "Which companies are not under review?": ([], ""),
+    "Which companies are from Bath?": (["Orme Logistics"], "seat"),
+    "Which archives are open to visitors?": (["River Archive"], ""),
+    "Is the River Archive open to visitors?": (["true"], ""),
+    "Is the Old Archive open to visitors?": (["false"], ""),
+    "Is the Admiralty Court open to visitors?": ([], ""),
+    "Is the status of Orme Logistics under review?": (["true"], ""),
+    "Is the status of Orme Logistics approved?": (["false"], ""),
+    "Is Kestrel Shipping approved?": (["true"], ""),
+    "Is Kestrel Shipping dissolved?": ([], ""),
+    "Is Tomas Rykov female?": (["false"], ""),
+    "Does Kestrel v Orme have a plaintiff?": (["true"], ""),
 }
 """Of questions about courts, the answer and the predicate that it is doubted for; "" in plain."""
 
 
 @pytest.mark.parametrize(("question", "expected"), COURT.items())
-def test_texts_and_numbers_are_names_and_descriptions_of_predicates_say_their_words(
+def test_texts_numbers_and_truth_values_are_what_is_said_of_things(
     question: str, expected: tuple[list[str], str]
 ) -> None:
     labels, read_as = expected

@@ -570,7 +570,8 @@ class _NameReader:
         inner_count = self._inner_chunk_count(chunks)
         inner = relations_after_name(chunks[:inner_count])
         closing = chunks[inner_count:]
-        if closing and not en.ACTIVE_AUXILIARIES.isdisjoint(self.left):
+        is_active = not en.ACTIVE_AUXILIARIES.isdisjoint(self.left)
+        if closing and is_active and closing[-1].before not in en.DETERMINERS:
             closing[-1].is_verb = True
         if closing and self.left[:1] == ["of"] and not closing[-1].is_verb:
             closing[-1].words.append("of")  # of which country is X the capital

@@ -18,11 +18,18 @@ from kgwb.kg.base import Graph
 from kgwb.kg.embeddings import Embeddings
 from kgwb.kg.label_search import normalize
 from kgwb.kg.nodes import is_of_container, write_membership
-from kgwb.kg.queries import describe_vertices, find_class_names
+from kgwb.kg.queries import find_class_names
 from kgwb.kg.sparql import n3, values_clause
 from kgwb.llm.rules import words as en
 from kgwb.llm.rules.grammar import IS_A_RELATION, expected_value_type
-from kgwb.llm.rules.words import Words, kept_by_graph, leads_to_agent, singularize, stem
+from kgwb.llm.rules.words import (
+    GENDERS,
+    Words,
+    kept_by_graph,
+    leads_to_agent,
+    singularize,
+    stem,
+)
 from kgwb.terms import Term
 
 Vertices = tuple[Term, ...]
@@ -213,16 +220,6 @@ def fetch_class_names(kg: Graph, vertices: Vertices) -> list[str]:
     iris = sorted(_iris_in(result.rows))
     names = kg.names(iris)
     return list(names.values())
-
-
-@kept_by_graph
-def fetch_described_stems(kg: Graph, vertices: Vertices) -> dict[URIRef, set[str]]:
-    """Return for each predicate of vertices the stems of the words of its description in the graph."""
-    predicates = sorted({predicate.iri for predicate in fetch_predicates(kg, vertices)})
-    stems: dict[URIRef, set[str]] = {}
-    for predicate, described in describe_vertices(kg, predicates).items():
-        stems[predicate] = set(map(stem, normalize(described.description).split()))
-    return stems
 
 
 def has_text_with(kg: Graph, vertices: Vertices, word: str) -> bool:
@@ -512,3 +509,18 @@ def find_kind(kg: Graph, name: str) -> str:
         return "place"
     is_unclear = not class_words or any(map(leads_to_agent, class_words))  # an examiner, a river
     return "" if is_unclear else "thing"
+
+
+GENDER_NAMES = ("gender", "sex")
+"""Names of the predicates of a person's gender."""
+
+
+@kept_by_graph
+def find_gender(kg: Graph, name: str) -> str:
+    """Return "she" or "he", as the graph says of the gender of a person; "" if it does not."""
+    vertices: Vertices = tuple(kg.exact([name]).get(name, ()))
+    genders = [each.iri for each in fetch_predicates(kg, vertices) if each.name in GENDER_NAMES]
+    for value in fetch_values(kg, vertices, genders):
+        text = kg.names([value])[value] if isinstance(value, URIRef) else str(value)
+        return GENDERS.get(normalize(text), "")
+    return ""

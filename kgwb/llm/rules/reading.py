@@ -34,6 +34,7 @@ from kgwb.llm.rules.grammar import (
     UNKNOWN_RELATION,
     Fact,
     ParsedQuestion,
+    QuestionKind,
     expected_value_type,
     find_unsupported_word,
     is_part_of_verb,
@@ -52,7 +53,6 @@ from kgwb.llm.rules.predicates import (
     Vertices,
     asked_kind,
     fetch_class_names,
-    fetch_described_stems,
     fetch_predicates,
     fetch_values,
     find_similar_predicates,
@@ -106,6 +106,8 @@ MEANING_LEAD = 0.05
 """How much more like it that predicate must be than the next one."""
 LIKE_CLASS_SIMILARITY = 0.38
 """Similarity from which a word is taken for a class that no class of the graph is named by."""
+TRUE = "true"
+"""The text of a truth value."""
 CLASS_RELATION = "type"
 """The relation of a fact that states the class of what is asked for."""
 MAX_CLASS_WORDS = 3
@@ -145,6 +147,10 @@ WHO_WORDS = frozenset(("who", "whom", "who's"))
 WORDS_BEFORE_ASKED_NOUN = ("what", "which", "many")
 SKIPPED_WORDS = en.BE_FORMS | en.DETERMINERS | en.ACTIVE_AUXILIARIES
 """Words that may stand between these and the noun: "what is the"."""
+ADDS_CONDITION = re.compile(
+    rf"^(?!{'|'.join(en.AUXILIARIES)}).* and ({'|'.join(en.AUXILIARIES)}) ", re.I
+)
+"""A question that says something else of what it asks for: "which carpets did X weave and are red"."""
 CLAUSE_SIGNS = re.compile(r"[,;:.?!…–—][\"'”)]*\s+$|\s-+\s+$")
 MAX_OPENING_WORDS = 3
 """Words at the beginning of a clause of which one may be its question word: "and in which"."""
@@ -184,9 +190,18 @@ def _ground_question(kg: Graph, asked: tuple[str, ref[Embeddings]]) -> ParsedQue
             read = _with_worded_direction(reading, tokens, named, predicates, embeddings)
             question_words = _QuestionWords(words_without_names(mentions, tokens), embeddings)
             return _with_joining_kin(read, question_words, vertices, kg)
+        if len(named) == 1 == len(mentions):
+            [mention] = named
+            predicates = fetch_predicates(kg, vertices[mention])
+            own = [each.iri for each in predicates if not each.is_incoming]
+            condition = _find_condition(question, named, own, kg)
+            if condition is not None:  # is the status of X open
+                fact = (mention.text, condition.predicate, condition.text)
+                return reading._replace(facts=(fact,), target=mention.text)
+            return _with_worded_direction(reading, tokens, named, predicates, embeddings)
         return reading
-    vertices = _without_unrelated_texts(vertices, reading, kg, embeddings)
-    mention = _only_mention(vertices)
+    things = [each for each, ends in vertices.items() if not _are_texts(ends)]
+    mention = _only_mention(things or vertices)
     if mention is None:
         return reading
     words = words_without_names([mention], tokens)
@@ -197,28 +212,110 @@ def _ground_question(kg: Graph, asked: tuple[str, ref[Embeddings]]) -> ParsedQue
     return _with_worded_direction(read, tokens, [mention], look_up.predicates, embeddings)
 
 
-def _without_unrelated_texts(
-    vertices_of: Mapping[Mention, Vertices],
-    reading: ParsedQuestion,
-    kg: Graph,
-    embeddings: Embeddings,
-) -> dict[Mention, Vertices]:
-    """Return the vertices of several names, without texts that have no predicate like what is read of them.
+def _are_texts(vertices: Vertices) -> bool:
+    """Return whether these are texts or numbers of the graph, and no things."""
+    return bool(vertices) and all(isinstance(vertex, Literal) for vertex in vertices)
 
-    In "the Hull captain of X", no relation joins the text "Hull" to the captain.
+
+class _Condition(NamedTuple):
+    """What a question says of a thing by a text or a truth value of the graph."""
+
+    predicate: str
+    """Its name."""
+    text: str
+    positions: set[int]
+    """Where the words stand that say this."""
+    doubts: Sequence[str] = ()
+    """That only a preposition stands for the predicate: "from" for "home town"."""
+
+
+def _find_condition(
+    question: str, mentions: Mentions, predicates: Collection[URIRef], kg: Graph
+) -> _Condition | None:
+    """Return the longest text of the graph that stands in a question outside of its names; else a truth value.
+
+    The value is of one of ``predicates``, or of any if there are none. A text that several have
+    counts for the one whose name is said, and a truth value only then. None if the words do not tell.
     """
-    if len(vertices_of) == 1:
-        return dict(vertices_of)
-    related: dict[Mention, Vertices] = {}
-    for mention, vertices in vertices_of.items():
-        relations = [
-            relation for first, relation, last in reading.facts if mention.text in (first, last)
-        ]
-        is_thing = not all(isinstance(vertex, Literal) for vertex in vertices)
-        predicates = () if is_thing else fetch_predicates(kg, vertices)
-        if is_thing or any(_predicates_like(each, predicates, embeddings) for each in relations):
-            related[mention] = vertices
-    return related
+    tokens = tokenize(question)
+    words = words_without_names(mentions, tokens)
+    texts = {text.text: text for text in _texts_in(question, tokens, words)}
+    matches = find_exact_values(kg, [*texts, TRUE])
+    names = kg.names([match.predicate for match in matches])
+    found: dict[tuple[int, bool], list[_Condition]] = {}
+    for match in matches:
+        name = names[match.predicate]
+        said = _positions_saying(name, words)
+        text = texts.get(str(match.value), Mention(0, 0, TRUE))
+        is_of_other = predicates and match.predicate not in predicates
+        if is_of_other or not (text.size or said):
+            continue
+        positions = {place for place in said if words[place] not in NON_CONTENT_WORDS}
+        positions.update(range(text.start, text.end))
+        doubts = []
+        if not said and words[text.start - 1] in en.PREPOSITIONS:
+            doubts = [f"“{text.text}” was read as “{name}”"]
+        condition = _Condition(name, text.text, positions, doubts)
+        found.setdefault((text.size, bool(said)), []).append(condition)
+    best, *others = found[max(found)] if found else [None]
+    return None if others else best
+
+
+def _positions_saying(name: str, words: Words) -> set[int]:
+    """Return where the words stand that say the name of a predicate; none if one of its words is not said.
+
+    Auxiliaries need not be said.
+    """
+    stems = set(map(stem, set(normalize(name).split()) - en.AUXILIARIES))
+    positions = {place for place, word in enumerate(words) if stem(word) in stems}
+    return positions if stems.issubset(stem(words[place]) for place in positions) else set()
+
+
+def _read_with_condition(
+    question: str, kg: Graph, embeddings: Embeddings
+) -> tuple[ParsedQuestion, Unread] | None:
+    """Return a reading of a question that says a text or a truth value of what it asks for; None if it does not.
+
+    "Which telescopes of X are under repair" is "which telescopes of X", with the status "under
+    repair". Without a name, a class must be asked for, and no more be said: "which carpets are red".
+    """
+    question = remove_filler_phrases(question)
+    mentions = find_mentions(question, kg)
+    vertices = find_vertices(mentions, kg)
+    mentions = [each for each in mentions if not _are_texts(vertices.get(each, ()))]
+    condition = _find_condition(question, mentions, (), kg)
+    if condition is None or find_unread_form(question, None):
+        return None
+    tokens = tokenize(question)
+    for position in sorted(condition.positions, reverse=True):
+        token = tokens[position]
+        question = question[: token.start] + question[token.end :]
+    asked = _QuestionWords([token.lowercase for token in tokenize(question)], embeddings)
+    content = _normal_noun(" ".join(asked.words[position] for position in asked.positions))
+    if content in asked.asked_phrases() and content in names_of_classes(kg):
+        kind: QuestionKind = "count" if "many" in asked.words else "list"
+        reading = ParsedQuestion((("?answer", CLASS_RELATION, content),), "?answer", kind)
+        unread = Unread()
+    else:
+        reading, unread = read_with_doubts(question, kg, embeddings)
+    if not reading.facts or reading.kind == "boolean" or unread.reasons:
+        return None
+    fact = (reading.target, condition.predicate, condition.text)
+    doubts = [*unread.doubts, *condition.doubts]
+    return reading._replace(facts=(*reading.facts, fact)), Unread((), doubts)
+
+
+def _texts_in(question: str, tokens: Sequence[Token], words: Words) -> list[Mention]:
+    """Return the parts of a question outside of its names that may be texts of the graph, the longest first."""
+    texts = []
+    for size in range(MAX_TEXT_WORDS, 0, -1):
+        for start in range(len(tokens) - size + 1):
+            part = words[start : start + size]
+            if "" not in part and not NON_CONTENT_WORDS.issuperset(part):
+                end = start + size
+                text = question[tokens[start].start : tokens[end - 1].end]
+                texts.append(Mention(start, end, text))
+    return texts
 
 
 def _with_worded_direction(
@@ -375,8 +472,10 @@ def find_unread(question: str, kg: Graph | None, embeddings: Embeddings) -> Unre
     reading = ground_question(question, kg, embeddings)
     question = remove_filler_phrases(question)
     tokens = tokenize(question)
-    ends = set(chain.from_iterable(reading.facts))
+    ends = set(chain.from_iterable(fact[::2] for fact in reading.facts))
     mentions = [mention for mention in find_mentions(question, kg) if mention.text in ends]
+    words = words_without_names(mentions, tokens)
+    mentions += [text for text in _texts_in(question, tokens, words) if text.text in ends][:1]
     vertices = find_vertices(mentions, kg)
     if not bracketed_mentions(question):  # else a person has said what the name is
         unread = _find_unclear_name(mentions, vertices, kg)
@@ -394,7 +493,13 @@ def can_be_answered(question: str, kg: Graph, embeddings: Embeddings) -> bool:
         unread = find_unread(question, kg, embeddings)
     except ModelError:
         return False
-    return not unread.reasons and _has_relation(question, kg, embeddings)
+    if (
+        ADDS_CONDITION.search(question)
+        or unread.reasons
+        or not _has_relation(question, kg, embeddings)
+    ):
+        return _read_with_condition(question, kg, embeddings) is not None
+    return True
 
 
 def _has_relation(question: str, kg: Graph, embeddings: Embeddings) -> bool:
@@ -418,6 +523,11 @@ def read_with_doubts(
     name has nothing like the relation that is read. A question for a value of each of several
     things has an unknown for each. A form that is not read gives no triples.
     """
+    read = None
+    if kg is not None and ADDS_CONDITION.search(question):
+        read = _read_with_condition(question, kg, embeddings)
+    if read is not None:
+        return read
     unread = find_unread(question, kg, embeddings)
     reading = ParsedQuestion((), "", "list")
     if not unread.reasons or not find_unread_form(question, kg):
@@ -425,7 +535,8 @@ def read_with_doubts(
     if kg is None or (not unread.reasons and _has_relation(question, kg, embeddings)):
         return reading, unread
     return (
-        _read_by_meaning(question, reading, kg, embeddings)
+        _read_with_condition(question, kg, embeddings)
+        or _read_by_meaning(question, reading, kg, embeddings)
         or _read_for_each(question, kg, embeddings)
         or (reading, unread)
     )
@@ -481,7 +592,7 @@ def _read_by_meaning(
         return None
     question = remove_filler_phrases(question)
     tokens = tokenize(question)
-    mentions = find_mentions(question, kg) or _find_text(question, tokens, kg)
+    mentions = find_mentions(question, kg)
     if not reading.facts:
         reading = parse_tokens(tokens, mentions, kg)
     words = words_without_names(mentions, tokens)
@@ -501,18 +612,6 @@ def _read_by_meaning(
         return None
     coverage = _Coverage(words, (), nearest[0], {mention: ends}, kg, embeddings)
     return None if coverage.find_wrong_values() else nearest
-
-
-def _find_text(question: str, tokens: Sequence[Token], kg: Graph) -> Mentions:
-    """Return the longest text at the end of a question that is a value of the graph, as the only name; else []."""
-    first = max(len(tokens) - MAX_TEXT_WORDS, 0)
-    for start in range(first, len(tokens)):
-        if tokens[start].lowercase in EMPTY_WORDS:
-            continue
-        text = question[tokens[start].start : tokens[-1].end]
-        if find_exact_values(kg, [text]):
-            return [Mention(start, len(tokens), text)]
-    return []
 
 
 def _asking_clause(question: str, tokens: Sequence[Token]) -> range:
@@ -598,19 +697,18 @@ def _last_question(tokens: Sequence[Token], words: Words) -> Words:
 def find_vertices(mentions: Mentions, kg: Graph) -> dict[Mention, Vertices]:
     """Return the vertices of each name that the graph has, by name.
 
-    They are those with the name as their label, else those with a label that begins or ends with
-    it, else the values that are this text. Names that are not found are left out.
+    They are those with the name as their label, else the values that are this text, else those with
+    a label that begins or ends with it. Names that are not found are left out.
     """
     if not mentions:
         return {}
     exact = kg.exact([mention.text for mention in mentions])
     vertices_of: dict[Mention, Vertices] = {}
     for mention in mentions:
-        vertices: Collection[Term] = exact.get(mention.text) or _find_partial_matches(
-            mention.text, kg
-        )
+        vertices: Collection[Term] = exact.get(mention.text, ())
         if not vertices:
             vertices = dict.fromkeys(each.value for each in find_exact_values(kg, [mention.text]))
+        vertices = vertices or _find_partial_matches(mention.text, kg)
         if vertices:
             vertices_of[mention] = tuple(vertices)
     return vertices_of
@@ -719,14 +817,18 @@ class _QuestionWords:
                 positions.append(position)
         return positions
 
-    def described_positions(self) -> list[int]:
-        """Return where words stand by which the description of a predicate may be found."""
-        positions = []
-        for position in self.positions:
-            is_noun = self._is_asked_noun(position) or self.words[position] in en.VAGUE_WORDS
-            if not is_noun:
-                positions.append(position)
-        return positions
+    def asked_phrases(self) -> list[str]:
+        """Return the phrases of up to MAX_CLASS_WORDS words after "which", "what" or "many".
+
+        They are in normal form with the last word in the singular, the longest first. The first such
+        word of the question counts. Returns nothing without one.
+        """
+        for position, word in enumerate(self.words, start=1):
+            if word in WORDS_BEFORE_ASKED_NOUN:
+                ends = range(min(position + MAX_CLASS_WORDS, len(self.words)), position, -1)
+                phrases = [_normal_noun(" ".join(self.words[position:end])) for end in ends]
+                return list(filter(None, phrases))
+        return []
 
     def _is_asked_noun(self, position: int) -> bool:
         """Return whether a word stands right after "which", "what" or "many"."""
@@ -961,23 +1063,16 @@ class _LookUp(_QuestionWords):
     def _find_kin(self, predicates: Predicates) -> VertexPredicate | None:
         """Return the only predicate that a word of the question may say, by its kin; None if none is.
 
-        It must lead to the kind of value that is asked for. Without a kin it is the only predicate
-        whose description in the graph has a word of the question. The answer will be in doubt.
+        It must lead to the kind of value that is asked for. The answer will be in doubt.
         """
         words = [self.words[position] for position in self.kin_positions()]
-        described = {stem(self.words[position]) for position in self.described_positions()}
-        fitting = []
+        found = []
         for predicate in predicates:
             leads_elsewhere = self.kind == "a place" and predicate.name.endswith(AGENT_ENDINGS)
-            if predicate.is_temporal == (self.kind == "a time") and not leads_elsewhere:
-                fitting.append(predicate)
-        found = []
-        for predicate in fitting:
+            if predicate.is_temporal != (self.kind == "a time") or leads_elsewhere:
+                continue
             if any(are_kin(word, normalize(predicate.name)) for word in words):
                 found.append(predicate)
-        if described and not found:
-            stems_of = fetch_described_stems(self.kg, self.vertices)
-            found = [each for each in fitting if not described.isdisjoint(stems_of[each.iri])]
         numbers = [predicate for predicate in found if predicate.has_only_numbers]
         if numbers and "many" in self.words:  # how many people live in X
             found = numbers
@@ -1054,7 +1149,7 @@ class _LookUp(_QuestionWords):
     def _predicates_of_asked_class(self) -> Predicates | None:
         """Return the predicates that lead to the class after "which" or "how many"; None without one."""
         classes = names_of_classes(self.kg)
-        asked = [phrase for phrase in self._asked_phrases() if phrase in classes]
+        asked = [phrase for phrase in self.asked_phrases() if phrase in classes]
         if not asked:
             return None
         leading = []
@@ -1220,7 +1315,7 @@ class _LookUp(_QuestionWords):
         if not subject.startswith("?") or target != reading.target:
             return reading
         noun = _normal_noun(relation)
-        if noun not in self._asked_phrases() or noun not in names_of_classes(self.kg):
+        if noun not in self.asked_phrases() or noun not in names_of_classes(self.kg):
             return reading
         for name in predicates_within_two_steps(self.kg, self.vertices):
             if noun in map(singularize, normalize(name).split()):
@@ -1245,7 +1340,7 @@ class _LookUp(_QuestionWords):
         has_untyped = any(predicate.has_untyped_values for predicate in predicates)
         if not types:
             return reading
-        for phrase in self._asked_phrases():
+        for phrase in self.asked_phrases():
             is_only_type = types == {phrase} and not has_untyped
             if phrase in names or is_only_type:
                 return reading
@@ -1254,19 +1349,6 @@ class _LookUp(_QuestionWords):
                 fact = (reading.target, CLASS_RELATION, phrase)
                 return reading._replace(facts=(*reading.facts, fact))
         return reading
-
-    def _asked_phrases(self) -> list[str]:
-        """Return the phrases of up to MAX_CLASS_WORDS words after "which", "what" or "many".
-
-        They are in normal form with the last word in the singular, the longest first. The first such
-        word of the question counts. Returns nothing without one.
-        """
-        for position, word in enumerate(self.words, start=1):
-            if word in WORDS_BEFORE_ASKED_NOUN:
-                ends = range(min(position + MAX_CLASS_WORDS, len(self.words)), position, -1)
-                phrases = [_normal_noun(" ".join(self.words[position:end])) for end in ends]
-                return list(filter(None, phrases))
-        return []
 
 
 class _AskedPredicate(_QuestionWords):
@@ -1538,8 +1620,7 @@ class _Coverage(_QuestionWords):
 
     def _kin_of_chosen(self) -> list[int]:
         """Return where words stand that may say the only chosen predicate."""
-        positions = sorted({*self.kin_positions(), *self.described_positions()})
-        return [position for position in positions if self._find_kin_name(position)]
+        return [position for position in self.kin_positions() if self._find_kin_name(position)]
 
     def _asks_for_each(self) -> bool:
         """Return whether a value of each of several things is asked for: "When were X and Y born?"
@@ -1559,19 +1640,9 @@ class _Coverage(_QuestionWords):
         return f"“{word}” was read as “{kin}”" if kin else f"“{word}” was not read"
 
     def _find_kin_name(self, position: int) -> str:
-        """Return the name of the chosen predicates, if they have one and the word at a position may say it; else "".
-
-        The word is a kin of the name, or stands in the description of a predicate.
-        """
+        """Return the name of the chosen predicates, if they have one and the word at a position may say it; else ""."""
         name, *others = {predicate.name for predicate in self.chosen} or {""}
-        if others or not name:
-            return ""
-        word = self.words[position]
-        is_said = are_kin(word, normalize(name))
-        if not is_said and position in self.described_positions():
-            stems_of = fetch_described_stems(self.kg, self.vertices)
-            is_said = any(stem(word) in stems_of[predicate.iri] for predicate in self.chosen)
-        return name if is_said else ""
+        return name if not others and are_kin(self.words[position], normalize(name)) else ""
 
     def _selects(self, position: int) -> bool:
         """Return whether a word selects among things wherever it stands: "second", "oldest".
@@ -1675,14 +1746,19 @@ class _Coverage(_QuestionWords):
         for what a thing is ("is X a chemist"), nor for a reading with another number of facts or
         names.
         """
+        _, relation, _ = self.reading.facts[0]
+        unknown = [f"the graph does not say what is asked with “{relation}”"]
+        if len(self.vertices_of) == 1:
+            return [] if self._is_fully_named() else unknown
         if len(self.reading.facts) != 1 or len(self.vertices_of) != 2:
             return []
-        [(_, relation, _)] = self.reading.facts
         if relation == IS_A_RELATION:
             return []
-        first = min(self.vertices_of)
+        things = [name for name, ends in self.vertices_of.items() if not _are_texts(ends)]
+        first = min(things or self.vertices_of)
         for predicate in fetch_predicates(self.kg, self.vertices_of[first]):
-            if predicate.has_only_numbers or predicate.is_temporal:
+            is_unfit = predicate.has_only_numbers or predicate.is_temporal
+            if is_unfit and len(things) == len(self.vertices_of):
                 continue
             if find_similar_predicates(relation, [predicate.name], self.embeddings):
                 return []
@@ -1853,7 +1929,7 @@ class _Coverage(_QuestionWords):
         (MIN_PREDICATE_SIMILARITY), or like a class or datatype that it leads to. A class alone does
         not tell what a text of the graph is to its things: "which bands are from Turin".
         """
-        types = [] if all(isinstance(each, Literal) for each in self.vertices) else self.value_types
+        types = [] if _are_texts(self.vertices) else self.value_types
         for position in range(len(self.words)) if positions is None else positions:
             word = self.words[position]
             pair = "_".join(self.words[position : position + 2])

@@ -105,6 +105,8 @@ RELATION_PHRASES = _keys_by_word("senses")
 
 Words that belong together are joined by underscores: "come_out".
 """
+GENDERS = _keys_by_word("genders")
+"""For what a graph may say of the gender of a person, "she" or "he"."""
 IRREGULAR_FORMS = _keys_by_word("forms")
 """For a form such as "built", its word."""
 
@@ -621,7 +623,7 @@ class _MentionFinder:
 
         A label that begins with a function word does not count, nor a single word that is a type: one
         after KIND_INTRODUCTIONS or an adjective of nationality. If no other label is left, one after
-        a determiner does ("the baguette").
+        a determiner does ("the baguette"). A label that "and" joins to it is a name, too.
         """
         names = []
         after_determiners = []
@@ -635,7 +637,12 @@ class _MentionFinder:
                 after_determiners.append(label)
         names = names or after_determiners
         names.sort(key=_size_and_position)
-        return names[-1:]
+        chosen = names[-1:]
+        for name in names[:-1]:
+            between = self.tokens[name.end : chosen[-1].start]
+            if [token.lowercase for token in between] == ["and"]:  # which of madder and weld
+                return [name, *chosen]
+        return chosen
 
     def _introduces_kind(self, position: int) -> bool:
         """Return whether the token at a position may introduce a kind of thing; -1 is before all."""

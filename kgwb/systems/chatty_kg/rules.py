@@ -23,6 +23,7 @@ from kgwb.build import (
     Rule,
     Token,
     can_be_answered,
+    find_gender,
     find_kind,
     find_mentions,
     find_similar_predicates,
@@ -37,6 +38,7 @@ from kgwb.systems.chatty_kg.records import LEFT_OUT
 from kgwb.systems.chatty_kg.relation_linking import OVER_NODE
 
 POSSESSIVE_PRONOUNS = ("his", "her", "its", "their")
+GENDER_OF_PRONOUN = {"she": "she", "her": "she", "he": "he", "him": "he", "his": "he"}
 PLURAL_PRONOUNS = frozenset("they them their theirs these those".split())
 DEMONSTRATIVES = frozenset(("this", "that", "these", "those"))
 WORDS_BEFORE_DEMONSTRATIVES = AUXILIARIES | PREPOSITIONS | WH_WORDS
@@ -60,6 +62,11 @@ COUNTED_OPENING = re.compile(
     re.I,
 )
 """The beginning of a question whose answers can be counted."""
+SELECTS_FROM_THEM = re.compile(
+    r"(and )?(which|who|what|(?P<many>how many))( ones?)? of (them|these|those)( (?!is|was|has|does)\w+s)?(?= )",
+    re.I,
+)
+"""The beginning of a question for some of the answers: "which of them are"."""
 ORDINALS_IN_ORDER = "first second third fourth fifth".split()
 ORDINAL_ONE = re.compile(rf"\bthe ({'|'.join(ORDINALS_IN_ORDER)}) one\b", re.I)
 YEAR = re.compile(r"\b\d{4}\b")
@@ -224,6 +231,9 @@ def rephrase_question(
     if opening and ASKS_HOW_MANY.fullmatch(question):
         counted = opening[1] or opening[2] or "people "
         return {"question": f"How many {counted}{asked[opening.end() :]}"}
+    selected = _select_from_answers(question, dialogue)
+    if selected and _has_answer(selected, kg, embeddings):
+        return {"question": selected}
     shortened = FOLLOW_UP_OPENING.sub("", question)
     tokens = tokenize(shortened)
     mentions = find_mentions(shortened, kg)
@@ -250,13 +260,31 @@ def rephrase_question(
     # From right to left, so that the positions of the tokens before a pronoun stay
     for place in reversed(pronouns):
         options = []
-        for names in _find_referents(dialogue, _pronoun_kind(tokens, place), kg):
+        kind = _pronoun_kind(tokens, place)
+        for names in _find_referents(dialogue, kind, kg, tokens[place].lowercase):
             options.append(_replace_pronoun(rephrased, tokens, place, _join_names(names)))
         rephrased = _choose_answerable(options, kg, embeddings) or rephrased
     if not pronouns and not mentions:
         rephrased = _insert_topic(rephrased, dialogue, kg, embeddings)
     rephrased = rephrased[:1].upper() + rephrased[1:]
     return {"question": rephrased}
+
+
+def _select_from_answers(question: str, dialogue: Dialogue) -> str:
+    """Return a question for those of the latest answers that a question selects: "which of them are red".
+
+    It is the question that they answer, with what is said of them: "which carpets did X weave and
+    are red". "" if the question does not select, or their question has no noun for them.
+    """
+    selecting = SELECTS_FROM_THEM.match(question)
+    several = [turn for turn in dialogue if len(turn["answers"]) > 1]
+    if selecting is None or not several:
+        return ""
+    asked: str = several[-1]["question"].rstrip("?!. ")
+    opening = COUNTED_OPENING.match(asked)
+    if opening and selecting["many"]:
+        asked = f"How many {opening[1] or opening[2] or 'people '}{asked[opening.end() :]}"
+    return f"{asked} and{question[selecting.end() :]}" if opening else ""
 
 
 def rephrase_published(
@@ -411,18 +439,20 @@ def _pronoun_kind(tokens: Sequence[Token], position: int) -> str:
     return "person" if word in PERSONAL_PRONOUNS or is_profession else "thing"
 
 
-def _find_referents(dialogue: Dialogue, kind: str, kg: Graph | None) -> Sequence[Names]:
+def _find_referents(
+    dialogue: Dialogue, kind: str, kg: Graph | None, pronoun: str = ""
+) -> Sequence[Names]:
     """Return what a pronoun of a kind may stand for, the likeliest first; each is one name or several.
 
-    They are of the latest turn that has any. Nothing is returned if it has several persons and one
-    is meant.
+    A person whose gender in the graph is another than that of ``pronoun`` is left out. They are of
+    the latest turn that has any. Nothing is returned if it has several persons and one is meant.
     """
     persons: set[str] = set()
     for turn in dialogue:
         if ASKS_FOR_PERSON.match(turn["question"]):
             persons.update(turn["answers"])
     for turn in reversed(dialogue):
-        found = _Referents(turn, kind, persons, kg)
+        found = _Referents(turn, kind, persons, kg, GENDER_OF_PRONOUN.get(pronoun, ""))
         if kind == "person" and len(found.answers) > 1:
             return []
         if found.options:
@@ -433,26 +463,29 @@ def _find_referents(dialogue: Dialogue, kind: str, kg: Graph | None) -> Sequence
 class _Referents:
     """What a pronoun of a kind may stand for in an earlier turn."""
 
-    def __init__(self, turn: TurnData, kind: str, persons: set[str], kg: Graph | None) -> None:
+    def __init__(
+        self, turn: TurnData, kind: str, persons: set[str], kg: Graph | None, gender: str = ""
+    ) -> None:
         """Find the answers of a turn, and the names that it was about, that a pronoun may stand for.
 
         ``persons`` are the answers to questions for a person. What such a question is about is a
-        thing, if the graph does not say more.
+        thing, if the graph does not say more. Nobody of another gender than ``gender`` counts.
         """
         self.kind = kind
         self.asked_kind = _kind_asked_for(turn["question"])
-        self.has_one_answer = len(turn["answers"]) == 1
+        answers = _without_other_gender(turn["answers"], gender, kg)
+        self.has_one_answer = len(answers) == 1
         self.answers: list[str] = []
-        for name in turn["answers"]:
+        for name in answers:
             own_kind = "person" if name in persons else self.asked_kind
             if _fits(kind, _find_kind(name, kg) or own_kind) and not NUMBER_OR_DATE.fullmatch(name):
                 self.answers.append(name)
         self.has_answer_without_label = (
-            kg is not None and self.has_one_answer and not kg.exact(turn["answers"])
+            kg is not None and self.has_one_answer and not kg.exact(answers)
         )
         """Whether the only answer is a text or number, of which the graph says nothing."""
         self.topics: list[str] = []
-        for name in turn.get("about", ()):
+        for name in _without_other_gender(turn.get("about", ()), gender, kg):
             own_kind = "thing" if self.asked_kind == "person" else ""
             if name in persons:
                 own_kind = "person"
@@ -476,6 +509,13 @@ class _Referents:
         if self.kind == "thing" and is_topic:
             return [*topic, *answer]
         return (answer or topic)[:1]
+
+
+def _without_other_gender(names: Names, gender: str, kg: Graph | None) -> Names:
+    """Return the names without those of which the graph says another gender: "she" or "he"."""
+    if kg is None or not gender:
+        return names
+    return [name for name in names if find_gender(kg, name) in ("", gender)]
 
 
 def _fits(kind: str, own_kind: str) -> bool:
