@@ -191,13 +191,13 @@ def _ground_question(kg: Graph, asked: tuple[str, ref[Embeddings]]) -> ParsedQue
             question_words = _QuestionWords(words_without_names(mentions, tokens), embeddings)
             return _with_joining_kin(read, question_words, vertices, kg)
         if len(named) == 1 == len(mentions):
-            [mention] = named
-            predicates = fetch_predicates(kg, vertices[mention])
+            [thing] = named
+            predicates = fetch_predicates(kg, vertices[thing])
             own = [each.iri for each in predicates if not each.is_incoming]
             condition = _find_condition(question, named, own, kg)
             if condition is not None:  # is the status of X open
-                fact = (mention.text, condition.predicate, condition.text)
-                return reading._replace(facts=(fact,), target=mention.text)
+                fact = (thing.text, condition.predicate, condition.text)
+                return reading._replace(facts=(fact,), target=thing.text)
             return _with_worded_direction(reading, tokens, named, predicates, embeddings)
         return reading
     things = [each for each, ends in vertices.items() if not _are_texts(ends)]
@@ -706,11 +706,10 @@ def find_vertices(mentions: Mentions, kg: Graph) -> dict[Mention, Vertices]:
     vertices_of: dict[Mention, Vertices] = {}
     for mention in mentions:
         vertices: Collection[Term] = exact.get(mention.text, ())
-        if not vertices:
-            vertices = dict.fromkeys(each.value for each in find_exact_values(kg, [mention.text]))
+        vertices = vertices or [each.value for each in find_exact_values(kg, [mention.text])]
         vertices = vertices or _find_partial_matches(mention.text, kg)
         if vertices:
-            vertices_of[mention] = tuple(vertices)
+            vertices_of[mention] = tuple(dict.fromkeys(vertices))
     return vertices_of
 
 
