@@ -139,7 +139,7 @@ def find_right_run(run: Run, right: RightAnswer) -> Run | None:
     ranks = rank_terms(run, right)
     facts = []
     years: dict[str, str] = {}
-    for fact in _list_facts(run):
+    for fact in list_facts(run):
         subject, relation, object_ = fact
         if _says_class(fact, ranks):
             continue
@@ -203,7 +203,7 @@ def rank_terms(run: Run, right: RightAnswer) -> dict[str, int]:
     What shares a triple with a person who is named in the question is a film.
     """
     ranks: dict[str, int] = {}
-    for subject, _, object_ in _list_facts(run):
+    for subject, _, object_ in list_facts(run):
         ends = (subject.casefold(), object_.casefold())
         if max(right.names.get(end, FILM) for end in ends) >= PERSON:
             ranks |= dict.fromkeys(ends, FILM)
@@ -211,7 +211,7 @@ def rank_terms(run: Run, right: RightAnswer) -> dict[str, int]:
     return ranks | {target: right.target} | right.names
 
 
-def _list_facts(run: Run) -> list[tuple[str, str, str]]:
+def list_facts(run: Run) -> list[tuple[str, str, str]]:
     """Return the triples that the QIR agent of a run returned."""
     return [fact.as_tuple for fact in run.output("qir").facts]
 
@@ -232,7 +232,7 @@ def find_triple_problem(run: Run, right_run: Run, right: RightAnswer) -> Problem
     of the question.
     """
     ranks = rank_terms(run, right)
-    facts = _list_facts(run)
+    facts = list_facts(run)
     return (
         find_wrong_triple(facts, ranks)
         or find_other_reason(right_run, right)

@@ -18,6 +18,8 @@ from kgwb.labs.changed_graphs import (
     find_other_reason,
     find_right_run,
     find_triple_problem,
+    find_wrong_triple,
+    list_facts,
     list_triples,
     split_words,
 )
@@ -363,7 +365,8 @@ def _judge_repair(run: Run, lost_run: Run, wrong_agents: Collection[str]) -> Pro
 
     If the triples were edited, ``find_right_run`` says whether it is. Feedback says that no edit
     changes a value, that the step is right but not the new value, that the step is too late though
-    the answer is right, what is wrong with the answer, or that it is right for another reason.
+    the answer is right, what is wrong with the answer, that a triple denies something, or that it is
+    right for another reason.
     """
     right = RIGHT_ANSWERS[run.question]
     edited = find_first_edited_steps(run, lost_run)
@@ -380,7 +383,7 @@ def _judge_repair(run: Run, lost_run: Run, wrong_agents: Collection[str]) -> Pro
         return say("lost.right-step", problem=problem, triples=list_triples(run))
     if not is_first and not problem:
         return say("lost.later-step", agent=edited[0])
-    return problem or find_other_reason(right_run, right)
+    return problem or find_wrong_triple(list_facts(run), {}) or find_other_reason(right_run, right)
 
 
 def _run_with_triples(

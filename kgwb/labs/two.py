@@ -20,6 +20,7 @@ from kgwb.labs.changed_graphs import (
     find_right_run,
     find_triple_problem,
     find_wrong_triple,
+    list_facts,
     rank_terms,
 )
 from kgwb.labs.material import REPLIES, QirReply, TripleReply
@@ -171,13 +172,15 @@ def _find_format_problems(messages: str) -> Iterator[Message]:
     for other_form in OTHER_FORMS.finditer(messages):
         if not _is_denied(other_form):
             yield say("2.1.other-form", text=other_form[0], name=other_form.lastgroup)
-    if all(map(_is_denied, JSON_WORD.finditer(messages))):
-        yield say("2.1.no-format")
+    for json_word in JSON_WORD.finditer(messages):
+        if not _is_denied(json_word, r"[.,;:\n]"):
+            return
+    yield say("2.1.no-format")
 
 
-def _is_denied(match: re.Match[str]) -> bool:
-    """Return whether a NEGATION is before a match, in its sentence."""
-    sentence = re.split(r"[.\n]", match.string[: match.end()])[-1]
+def _is_denied(match: re.Match[str], ends: str = r"[.\n]") -> bool:
+    """Return whether a NEGATION is before a match in its sentence, which is what follows ``ends``."""
+    sentence = re.split(ends, match.string[: match.end()])[-1]
     return bool(NEGATION.search(sentence))
 
 
@@ -314,8 +317,7 @@ def _check_reply(question: str, reply: str) -> Problem:
     output = run.output("qir")
     if output.beyond:
         return say("reply.beyond", parts=", ".join(output.beyond))
-    facts = [fact.as_tuple for fact in output.facts]
-    wrong_fact = find_wrong_triple(facts, rank_terms(run, right))
+    wrong_fact = find_wrong_triple(list_facts(run), rank_terms(run, right))
     return wrong_fact or say("reply.no-answer", answer=run.answer)
 
 
