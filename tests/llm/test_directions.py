@@ -149,6 +149,7 @@ def _read_as_parent(request: ChatRequest) -> dict[str, Any]:
         "qir": qir("Sorin | parent | ?x"),
         "qir_published": published(qir("Sorin | parent | ?x")),
         "classifier": {"reason": "", "label": "self-contained"},
+        "classifier_published": {"label": "self-contained"},
         "translator": {"question": "Who is the parent of Sorin?"},
         "vertex_selection_labels": {"label": "Sorin"},
         "predicate_selection": {"reasoning": "", "predicates": [["parent of"]]},
