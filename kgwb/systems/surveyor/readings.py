@@ -61,7 +61,8 @@ def choose_readings(
         if len(chosen) == MAX_READINGS:
             break
         try:
-            rows = list(dict.fromkeys(run.kg.select(reading.sparql).rows))
+            result = run.kg.select(reading.sparql)
+            rows = list(dict.fromkeys(result.rows))
             names = get_names_in_rows(rows[:MAX_READING_ROWS], run.kg)
         except (GraphError, NotRecordedError):
             continue
@@ -72,7 +73,8 @@ def choose_readings(
             continue
         texts = [format_row(row, names) for row in rows[:MAX_READING_ROWS]]
         if len(rows) > MAX_READING_ROWS:
-            texts.append(f"and {pluralize(len(rows) - MAX_READING_ROWS, 'more row')}")
+            more = pluralize(len(rows) - MAX_READING_ROWS, "more row")
+            texts.append(f"and at least {more}" if result.cut else f"and {more}")
         chosen.append(Reading(reading.taken, reading.other, reading.sparql, tuple(texts)))
     return tuple(chosen)
 

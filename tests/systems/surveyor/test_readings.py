@@ -10,6 +10,7 @@ import rdflib
 from small import EX, answer_of, asked, films
 from surveying import READ, SURVEYOR, UNREVIEWED, answered, draft, mention
 
+from kgwb import open_kg
 from kgwb.run import Run
 
 YARD = f"""
@@ -84,6 +85,15 @@ def test_a_reading_that_follows_from_the_query_is_shown_and_asks_no_model(
     assert rows_of(chosen) == rows
     assert chosen.totals.live_model_calls == 0
     assert "reviewer" not in {step.agent for step in chosen.steps}
+
+
+@pytest.mark.parametrize("row_limit", [20, 100])
+def test_rows_of_a_reading_that_the_graph_has_cut_are_not_counted_as_all(row_limit: int) -> None:
+    more = " ".join(f":s{number} a :Ship ; :built {number} ." for number in range(30))
+    kg = open_kg(rdflib.Graph().parse(data=YARD + more, format="turtle"), row_limit=row_limit)
+    run, _ = answered(draft("ASK { ?s org:built ?y }"), names=NOBODY, kg=kg, settings=UNREVIEWED)
+    [reading] = [reading for reading in run.readings if "which" in reading.other]
+    assert ("at least" in reading.rows[-1]) == (row_limit == 20)
 
 
 @pytest.mark.parametrize(
