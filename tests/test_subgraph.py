@@ -187,6 +187,15 @@ def test_supports_are_kept_whole_and_a_note_has_the_numbers(
     assert note in render_legend(subgraph, None)
 
 
+@pytest.mark.parametrize(
+    ("role", "sign"),
+    [(ARRIVAL, "linked"), (Role("unknown", "?x"), "on the way"), (ANSWER, "answer")],
+)
+def test_a_legend_explains_the_shapes_of_its_picture_and_no_others(role: Role, sign: str) -> None:
+    legend = render_legend(Subgraph((Node(iri("Arrival"), "Arrival", (role,)),)), None)
+    assert re.findall(r">([^<>]*\w[^<>]*)<", legend) == [sign]
+
+
 def test_many_thousand_supports_are_read_in_time() -> None:
     triples = tuple((iri(f"f{n}"), iri("director"), iri("denis")) for n in range(20_000))
     run = answered(Answer("count", (Value(Literal(20_000), "20000", triples),)))

@@ -16,7 +16,7 @@ from rdflib import URIRef
 
 from kgwb.records import Role
 from kgwb.run.answers import Value
-from kgwb.show.html import Html, div, join, muted_text, span, table, tag
+from kgwb.show.html import Html, div, join, render_template, table, tag
 from kgwb.show.run_state import ANSWER_STATE_ICONS, GIVEN
 from kgwb.show.subgraph import MAX_NODE_LABEL_CHARS, Edge, Node, Subgraph, end_terms
 from kgwb.show.terms import RenderContext, render_term
@@ -700,21 +700,16 @@ def describe_roles(roles: Iterable[Role]) -> str:
 
 
 def render_legend(subgraph: Subgraph, highlighted: Value | None) -> Html:
-    """Render what the shapes of the picture mean, and below it the notes of the subgraph.
+    """Render what the shapes that are in the picture mean, and below it the notes of the subgraph.
 
     What pale parts mean is explained if an answer is ``highlighted``. The notes are joined by "; ".
     """
-    signs = [
-        span("ent small", "linked"),
-        span("unk small", "on the way"),
-        span("unk asked plain boxed small", "answer"),
-    ]
-    if highlighted is not None:
-        signs.append(muted_text("pale: not used for this answer"))
-    parts = [div("row", *signs)]
-    if subgraph.notes:
-        parts.append(div("soft small", "; ".join(subgraph.notes)))
-    return div("stack tight", *parts)
+    return render_template(
+        "show/templates/legend.html",
+        shapes={node.shape for node in subgraph.nodes},
+        is_highlighted=highlighted is not None,
+        notes=subgraph.notes,
+    )
 
 
 def render_tables(subgraph: Subgraph, context: RenderContext) -> Html:
