@@ -288,6 +288,9 @@ def test_quick_calls_are_written_together_and_a_model_call_at_once(tmp_path: Pat
         for call in quick[2:]:
             store.make(partial(replace, call))
         assert len(seen_elsewhere()) == len(quick)
+        told = model_call("at once")
+        store.make(lambda: told)
+        assert other.find(told.key)
         last = call_of(101)
         store.make(lambda: last)
     with CallStore(path, "g") as store:
