@@ -17,7 +17,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial, wraps
 from itertools import chain
 from typing import Any, ClassVar, Generic, Literal, TypeVar, Union, get_type_hints
@@ -110,7 +110,7 @@ def schema_of(reply_class: type[BaseModel]) -> JsonObject:
     return reply_class.model_json_schema()
 
 
-@frozen
+@dataclass(frozen=True)  # without slots: Python 3.11 cannot make a Check[Reply] with them
 class Check(Generic[R]):
     """A named check of a reply."""
 
