@@ -330,6 +330,7 @@ BY_LYNCH = {
 )
 @violated_by(AGENTS, "answers=answer.labels,", "answers=answer.labels[:5],")
 @violated_by(AGENTS, "question=run.question,", "question=standalone or run.question,")
+@violated_by(INIT, "    if standalone == run.question:", "    if standalone != run.question:")
 def test_section_4_1_the_dialogue_has_what_was_asked_and_all_that_was_answered() -> None:
     asked_for, english = "Nenne die Filme von ihm", "Name the films by him"
     model = script(
@@ -344,10 +345,14 @@ def test_section_4_1_the_dialogue_has_what_was_asked_and_all_that_was_answered()
     )
     for name in ("classifier", "rephraser"):
         assert requests(model, name)[0].variables["question"] == english
-    answered(model, question="And who wrote them?", dialogue=Dialogue((CHATTY.remember(run),)))
+    remembered = Dialogue((CHATTY.remember(run),))
+    answered(model, question="And who wrote them?", dialogue=remembered)
     [turn] = requests(model, "rephraser")[-1].variables["dialogue"]
     assert turn["question"] == asked_for
     assert sorted(turn["answers"]) == [f"Film {number}" for number in range(7)]
+    answered(model, "reference", "And who wrote them?", dialogue=remembered)
+    [turn] = requests(model, "rephraser")[-1].variables["dialogue"]
+    assert turn == {"question": asked_for, "rephrased": "Which films are by David Lynch?"}
 
 
 @conforms(
@@ -364,7 +369,8 @@ def test_section_4_1_the_dialogue_has_what_was_asked_and_all_that_was_answered()
         ("paper", "Who directed Arrival?", "", 1),
         ("paper", "Who directed Arrival?", "en", 0),
         ("paper", "Who directed Arrival?", "en-GB", 0),
-        ("paper", "Who directed Arrival?", "de", 1),
+        ("paper", "Who directed Arrival?", "en-GB", 0),
+        ("paper", "Who directed Arrival?", "EN", 0),
         ("fast", "Who directed La La Land?", "", 0),
         ("fast", "Gib mir alle Taikonauten", "de", 1),
         ("fast", "Gib mir alle Taikonauten", "en", 0),
@@ -1191,7 +1197,8 @@ def test_section_5_2_1_no_node_stands_before_an_unknown_that_a_predicate_leads_t
 
 @conforms(
     "section 5.1.3",
-    "a predicate is named by the last segment of its IRI, as words in lower case",
+    "a predicate is named by the last segment of its IRI as words; in lower case, but for what is all capitals, "
+    "and for a segment that begins with one",
     fast="by its label",
     setting="predicate_names",
 )
@@ -1200,8 +1207,20 @@ def test_section_5_2_1_no_node_stands_before_an_unknown_that_a_predicate_leads_t
     [("paper", "director"), ("reference", "director"), ("fast", "directed by")],
 )
 @violated_by(SETTINGS, '"predicate_names": "local_parts"', '"predicate_names": "labels"')
+@violated_by("kgwb/terms.py", 're.sub("[_-]", " ", separated)', 're.sub("[_]", " ", separated)')
+@violated_by("kgwb/terms.py", '.sub(" ", unquote(tail))', '.sub(" ", tail)')
 def test_section_5_1_3_predicates_are_named_by_their_last_segment(name: str, shown: str) -> None:
     assert shown in names_of(answered(script(qir=DIRECTOR), name))
+    segments = "isMadeBy written-by co%2Dauthor shown_in#is_in%C3%A9dit hasISBN Genre"
+    words = ["is made by", "written by", "co author", "is inédit", "has ISBN", "Genre"]
+    made = " ".join(f"<http://example.org/{each}> {n} ;" for n, each in enumerate(segments.split()))
+    graph = films(
+        GRAPH
+        + f":arrival {made} <http://example.org/P5> 5 . <http://example.org/P5> rdfs:label 'five' ."
+    )
+    if name != "fast":
+        found = names_of(answered(script(qir=DIRECTOR), name, kg=graph))
+        assert {*words, "five"} <= {*found}
 
 
 @conforms(
@@ -1595,7 +1614,7 @@ def test_algorithm_3_line_18_results_are_united() -> None:
 )
 @pytest.mark.parametrize(("name", "queries", "support"), [("paper", 3, 3), ("fast", 1, 1)])
 @violated_by(SETTINGS, '        "first_true_decides": False,\n', "")
-@violated_by(QUERY_PLANNING, "(*value.support, *find_ask_support", "(*find_ask_support")
+@violated_by(QUERY_PLANNING, "support = (*value.support, *find", "support = (*(), *find")
 @violated_by(
     QUERY_PLANNING,
     "        if run.kg.ask(query.sparql):\n            support",
@@ -1672,11 +1691,16 @@ def test_definition_3_1_things_are_counted(name: str, answers: list[str]) -> Non
     "for term, triples in supports.items()]",
     "for term, triples in [*supports.items()][:50]]",
 )
-@pytest.mark.parametrize(("kind", "number"), [("count", 130), ("list", 120)])
+@violated_by(QUERY_PLANNING, "COUNT(DISTINCT {target})", "COUNT({target})")
+@violated_by(
+    QUERY_PLANNING, "results.is_cut |= executed.is_cut", "results.is_cut = executed.is_cut"
+)
+@pytest.mark.parametrize(("kind", "number"), [("count", 130), ("list", 121)])
 def test_definition_3_1_many_values_are_listed_and_all_are_counted(kind: str, number: int) -> None:
     file = Path(tempfile.mkdtemp()) / "many.ttl"
-    file.write_text(films_by_lynch(130), encoding="utf-8")
-    model = script(pool=BY_LYNCH["pool"], qir=qir("?film | by | David Lynch", kind=kind))
+    file.write_text(films_by_lynch(130) + " :f0 :author :lynch .", encoding="utf-8")
+    told = {"reasoning": "", "predicates": ["by", "author"]}
+    model = script(pool=told, qir=qir("?film | by | David Lynch", kind=kind))
     run = answered(model, question="Which, or how many?", kg=open_kg(file, row_limit=120))
     found = labels(run)
     assert (int(found[0]) if kind == "count" else len(found)) == number
@@ -1781,8 +1805,9 @@ def test_section_7_3_a_model_without_a_graph() -> None:
     assert answer.ungrounded
     shown = requests(model, "model_alone")[0].variables["dialogue"]
     assert [turn["question"] for turn in shown] == ["Which film is it?", "And who made it?"]
-    run = answered(script(model_alone={"answers": ["Yes"]}), question="Is it?", model_alone=True)
-    assert labels(run) == ("true",)
+    for said, truth in (("Yes", "true"), ("perhaps", "false")):
+        model = script(model_alone={"answers": [said]})
+        assert labels(answered(model, question="Is it?", model_alone=True)) == (truth,)
 
 
 @conforms("section 5.2.5", "without an answer in the graph the system says so, and invents none")

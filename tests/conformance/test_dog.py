@@ -4,6 +4,7 @@ The reference code is https://github.com/reml-group/DoG: a script for each set o
 three for MetaQA.
 """
 
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from small import DOG, EX, FILMS, alone, answer_of, asked, films, iri, keys, ver
 
 from conformance.claims import Gap, conforms, violated_by
 from conformance.whole_runs import WholeRuns, check_whole_runs
+from kgwb import open_kg
 from kgwb.bench.metrics import Scores, score_answers
 from kgwb.bench.questions import BenchQuestion
 from kgwb.bench.runner import BenchSetup, begin_question
@@ -326,6 +328,22 @@ def test_get_relations_has_both_directions(name: str, answers: str) -> None:
     assert [str(relation) for relation in relations.found] == expected
 
 
+@violated_by(
+    HOP,
+    "names = [str(relation) for relation in relations.found]",
+    "names = [str(relation) for relation in relations.found[:40]]",
+)
+def test_the_model_chooses_among_all_relations_however_many() -> None:
+    facts = " ".join(f":hub :r{number:02} {number} ." for number in range(60))
+    labels = "@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> . :hub rdfs:label 'Hub' ."
+    graph = films(f"@prefix : <http://example.org/> . {labels} {facts}")
+    model = two_hops(relation_filtering=filtering("r59"), answer_trying=trying("59"))
+    run, _ = walk("paper", model, "What has [Hub]?", graph)
+    [request] = requests_to(model, "relation_filtering")
+    assert request.variables["relations"] == ["label", *[f"r{number:02}" for number in range(60)]]
+    assert answer_of(run).labels == ("59",)
+
+
 @conforms(
     "Knowledge Graph Invoking",
     "on the walk a model sees labels in natural language, and no identifier of what has one",
@@ -555,7 +573,30 @@ def test_answer_trying_ends_the_walk(name: str) -> None:
     assert "iteration[hop 2]" not in keys(run)
 
 
-@conforms("Answer Trying", "triples that do not suffice lead to simplifying, and to another hop")
+@violated_by(
+    HOP,
+    'if reply.sufficient == "yes" and not reply.answers:',
+    'if reply.sufficient == "yes" and False:',
+)
+@violated_by(
+    HOP, 'if reply.sufficient == "no" and reply.answers:', 'if reply.sufficient == "no" and False:'
+)
+@pytest.mark.parametrize("contradiction", ["yes", "no"])
+def test_answer_trying_a_decision_that_contradicts_itself_is_asked_for_again(
+    contradiction: str,
+) -> None:
+    found = ["Denis Villeneuve"] if contradiction == "no" else []
+    wrong = {"sufficient": contradiction, "reason": "", "answers": found}
+    model = two_hops(answer_trying=[wrong, trying("Denis Villeneuve")])
+    run, _ = walk("paper", model, "Who directed [Arrival]?")
+    assert answer_of(run).labels == ("Denis Villeneuve",)
+    assert [request.seed for request in requests_to(model, "answer_trying")] == [7, 8]
+
+
+@conforms(
+    "Task Formulation",
+    "the LLM generates the answer word by word lead to simplifying, and to another hop",
+)
 @violated_by(
     INIT,
     'if is_last or (tried is not None and tried.sufficient == "yes"):',
@@ -1162,7 +1203,72 @@ def make_whole_runs() -> WholeRuns:
         "works": walk("paper", works, "Which prize has something of [Ann]?", films(LIBRARY)),
         "limit": walk("paper", endless),
         "tails": walk("paper", two_hops(), answers="tails", iteration_limit=2),
+        **make_tangled_runs(),
     }
+
+
+TANGLED = """@prefix : <http://example.org/> . @prefix two: <http://example.org/two#> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> . @prefix skos: <http://www.w3.org/2004/02/skos/core#> .
+:line a :Line ; rdfs:label "Line 1"@en, "Linie 1"@de ; :stop :alm, :alm2, :m0x9, :line ; two:stop :rom ;
+    :route ( :rom :alm ) ; :opened "1990", 1990 ; :run [ :by :acme ; :from 1990 ], [ rdfs:label "a night run" ] ;
+    rdfs:comment "It runs." .
+:alm rdfs:label "Alm" ; :in :north ; :next :rom ; :zone "A"@en, "a" . :alm2 rdfs:label "Alm" ; :in :north, :south .
+:rom rdfs:label "Rom [old]" ; :in :south ; :next :alm . :m0x9 :in :south ; :depth 3 .
+:north rdfs:label "North" ; :head :ann . :south rdfs:label "South" ; :head :ann, :ben .
+:ann rdfs:label "Ann" ; :born 1970 . :ben skos:prefLabel "Ben" ; :born 1980 . :acme rdfs:label "Acme" .
+:in rdfs:label "situated in" ."""
+"""Twins, a stop without a label, a loop, a list, nodes, values of one form, predicates of one name."""
+WALKS: dict[str, tuple[str, tuple[str, ...], Any, dict[str, Any]]] = {
+    "two ways": (
+        "Who heads where [Line 1] stops?",
+        ("stop", "situated in", "head"),
+        [trying(), trying(), trying("Ann", "Ben", "Nobody")],
+        {},
+    ),
+    "three tails": ("What is [Line 1] to?", ("stop", "depth", "~in"), [trying(), trying("3")], {}),
+    "a list": ("Where does [Line 1] go?", ("route", "next"), [trying(), trying("Alm")], {}),
+    "nodes": ("Who runs [Line 1]?", ("run",), [trying("Acme", "a night run")], {}),
+    "forms": ("When opened [Line 1]?", ("opened",), [trying("1990")], {}),
+    "all tails": ("Where is [Line 1]?", ("stop", "situated in"), None, {"answers": "tails"}),
+    "a class": (
+        "What is [Line 1]?",
+        ("type", "~type"),
+        [trying(), trying("yes", "12", "Line 1")],
+        {},
+    ),
+    "backwards": ("What is in [South]?", ("~situated in", "depth"), [trying(), trying("no")], {}),
+    "to the limit": (
+        "Who of [Line 1]?",
+        ("stop", "next", "next"),
+        [trying()] * 3,
+        {"debate_end": "last_round"},
+    ),
+    "one hop": ("Who heads [South]?", ("head",), [trying()], {"iteration_limit": 1}),
+    "at all ends": ("Who heads [Acme]?", ("",), [], {"own_knowledge_at": "any_end"}),
+    "without triples": ("Who heads [Acme]?", ("~by",), [trying("Line 1")], {}),
+}
+"""Questions over TANGLED, with the relations and answers that the model says, and settings."""
+
+
+def make_tangled_runs() -> WholeRuns:
+    """Walks over TANGLED in ``paper``: several heads and tails, and every kind of answer."""
+    file = Path(tempfile.mkdtemp()) / "tangled.ttl"  # of which the triples always come in one order
+    file.write_text(TANGLED, encoding="utf-8")
+    graph = open_kg(file)
+    runs: dict[str, tuple[Run, Scripted]] = {}
+    for name, (question, relations, tried, options) in WALKS.items():
+        model = two_hops(
+            topic_entity={"entities": ["Who"]},
+            relation_filtering=[filtering(relation) for relation in relations],
+            answer_trying=tried or [trying()],
+            simplifying_expert=remark("And [it]?"),
+            critic=remark("And [that]?"),
+            linguist=remark("And then [that]?"),
+            own_knowledge={"answers": [" Ann ", "", "Ann", "ann"]},
+        )
+        limit = options.get("iteration_limit", len(relations))
+        runs[name] = walk("paper", model, question, graph, **options | {"iteration_limit": limit})
+    return runs
 
 
 @violated_by("prompts/dog/relation_filtering.md", " Do not think further ahead than this hop.", "")
