@@ -1082,6 +1082,9 @@ def test_each_reading_of_remote_can_be_chosen(value: str, possible: set[str]) ->
 @violated_by(STATES, "        return FETCHING_TOOLS\n", "        pass\n")
 @violated_by(INIT, "local = local.without(nodes, triples)", "pass")
 @violated_by(SETTINGS, '        "removes": False,\n', "")
+@violated_by(
+    RECORDS, "has_node = subject in nodes or object_ in nodes", "has_node = subject in nodes"
+)
 @pytest.mark.parametrize("name", PROFILES)
 def test_update_removes_only_where_the_paper_does_not_rule(name: str) -> None:
     removal = use(
@@ -1092,15 +1095,17 @@ def test_update_removes_only_where_the_paper_does_not_rule(name: str) -> None:
         with pytest.raises(kgwb.errors.InvalidReplyError):
             answered(name, update=update)
         return
-    later = goes("EVAL_LOCAL", removal)
+    later = goes("EVAL_LOCAL", removal, use("remove_node", node="orgx:timothee"))
     remote = [*script()["robodata/remote"], goes("EVAL_REMOTE", search())]
     evals = [judges("REMOTE"), judges("PRODUCE")]
     run, model = answered(name, update=[update, later], remote=remote, eval_local=evals)
     # in the turn in which a triple is fetched, it is not there yet
     removed = [step.output for step in run.steps if step.agent == "remove_edge"]
     assert [(each.effect, len(each.rows)) for each in removed] == [("removed", 0), ("removed", 1)]
+    assert run.output("remove_node").rows == ((iri("timothee"),),)
     position = last_position(run)
-    assert position.local.support == (STARRING,)
+    # with a node go its triples, in both directions
+    assert (position.local.nodes, position.local.support) == ((iri("dune"), iri("denis")), ())
     assert "remove_node" in requests_to(model, "update")[0].messages[0].content
 
 
