@@ -42,17 +42,15 @@ PREFIX xsd: <http://www.w3.org/2001/XMLSchema#>
 """
 """What an update need not declare."""
 NEGATION = re.compile(r"\b(no|not|never|without|kein\w*|nicht|nie|ohne)\b|n['’]t\b", re.IGNORECASE)
-VERSION_OF = r"(?:adaptation|version|remake|film) of"
 FROM_SMALLER_RANK = re.compile(
     r"\b(by|on|upon|from|director|composer|author|writer|actors?|starring|stars?|cast|member|features?"
-    rf"|source|novel|{VERSION_OF})$"
+    r"|source|novel|(adaptation|version|remake|sequel|prequel|film) of)$"
 )
 """Ends of relations from a work to what it is by, on or from: ("?film", "directed by", "?person")."""
 FROM_GREATER_RANK = re.compile(
-    r"\b(in|into|(?<!adaptation )(?<!version )(?<!remake )(?<!film )of|for|directed|directs|composed"
-    r"|composes|wrote|writes|acts|acted|plays|played)$"
+    r"\b(in|into|of|for|directed|directs|composed|composes|wrote|writes|acts|acted|plays|played)$"
 )
-"""Ends of relations in the other direction: ("?person", "directed", "?film")."""
+"""Ends of other relations, in the other direction: ("?person", "directed", "?film")."""
 FILM, WORK, PERSON = range(3)
 """Kinds of things, by their rank: that of a film is below that of the work that it is based on."""
 CLASS_RELATION = re.compile(r"(rdf:?\s?)?type|(is\s?)?(an?)?|(is )?(an )?instance of|class|kind")
@@ -78,7 +76,7 @@ class RightAnswer(BaseModel, extra="forbid", frozen=True):
     """For two kinds, as in "0 2", the label of the predicate that the question says."""
     year_relation: str = ""
     """The label of the predicate of a year in the question."""
-    year_triple: tuple[str, ...] = ()
+    year_triple: tuple[str, str] = ("", "")
     """The relation and the object of what has this year."""
     sample: str = "films"
     update: str
@@ -98,7 +96,9 @@ class RightAnswer(BaseModel, extra="forbid", frozen=True):
 DATA: dict[str, Any] = tomllib.loads(FILE.read_text(encoding="utf-8"))
 RIGHT_ANSWERS = {row["question"]: RightAnswer(**row) for row in DATA["answers"]}
 """By question."""
-MEANINGS = {label: re.compile(rf"\b({words})") for label, words in DATA["meanings"].items()}
+MEANINGS: dict[str, re.Pattern[str]] = {
+    label: re.compile(rf"\b({words})") for label, words in DATA["meanings"].items()
+}
 """A pattern for each label of a predicate that students' words mean, in the order in which they are tried."""
 
 
@@ -144,7 +144,7 @@ def find_right_run(run: Run, right: RightAnswer) -> Run | None:
         if _says_class(fact, ranks):
             continue
         meaning = find_meaning(relation)
-        if right.year_triple and YEAR.fullmatch(object_):
+        if right.year_relation and YEAR.fullmatch(object_):
             unknown = f"?year{len(years)}"
             years[unknown] = object_
             other_relation = meaning.removeprefix(right.year_triple[0])
@@ -253,8 +253,11 @@ def find_wrong_triple(triples: Iterable[Sequence[str]], ranks: Mapping[str, int]
         if CLASS_RELATION.fullmatch(words):
             continue
         rise = _rise_of(triple, ranks)
-        is_reversed = rise < 0 and FROM_SMALLER_RANK.search(words)
-        if is_reversed or (rise > 0 and FROM_GREATER_RANK.search(words)):
+        if FROM_SMALLER_RANK.search(words):
+            is_reversed = rise < 0
+        else:
+            is_reversed = rise > 0 and bool(FROM_GREATER_RANK.search(words))
+        if is_reversed:
             return say("result.reversed", triple=triple)
     return ""
 

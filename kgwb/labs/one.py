@@ -33,6 +33,7 @@ from kgwb.labs.recorded import (
 )
 from kgwb.labs.tasks import (
     Lab,
+    Stage,
     compare_choices,
     open_sample,
 )
@@ -337,7 +338,7 @@ SELECT ?film ?label WHERE {{
 
 def _add_repair_task(number: int) -> None:
     """Add a task to LAB: to repair the lost run with this number. Its check gets the student's run."""
-    stage = "query" if number == SCHOLARS_RUN else "understand"
+    stage: Stage = "query" if number == SCHOLARS_RUN else "understand"
 
     @LAB.task(stage=stage, is_free=True, open_run=partial(open_lost_run, number))
     def check_repaired_run(run: Run) -> Problem:

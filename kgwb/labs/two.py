@@ -332,11 +332,11 @@ def _find_field_problem(question: str, reply: str) -> Problem:
     unknowns = {end for end in ends if end.startswith("?")}
     entities = {entity.strip().casefold() for entity in fields.entities}
     foreign = {entity for entity in entities if entity not in question.casefold()}
-    problems = {
-        "reply.question-type": {fields.question_type} - {"list"},
+    problems: dict[str, set[str]] = {
+        "reply.question-type": {str(fields.question_type)} - {"list"},
         "reply.unknowns": unknowns.symmetric_difference(fields.unknowns),
         "reply.target": {fields.target.strip()} - unknowns,
-        "reply.entities": RIGHT_ANSWERS[question].names.keys() - entities | foreign,
+        "reply.entities": set(RIGHT_ANSWERS[question].names) - entities | foreign,
     }
     for key, found in problems.items():
         if found:
