@@ -68,7 +68,7 @@ OTHER_FORMS = re.compile(
     re.IGNORECASE,
 )
 """A request for a reply that is not JSON, in an English or a German prompt; a group for each form."""
-JSON_WORD = re.compile(r"\bjson\b", re.IGNORECASE)
+JSON_WORD = re.compile(r"\bjson\b(?! (is|must|should|may) not\b)", re.IGNORECASE)
 
 
 @LAB.task(stage="understand", is_free=True)
