@@ -44,7 +44,7 @@ PREFIX xsd: <http://www.w3.org/2001/XMLSchema#>
 NEGATION = re.compile(r"\b(no|not|never|without|kein\w*|nicht|nie|ohne)\b|n['’]t\b", re.IGNORECASE)
 FROM_SMALLER_RANK = re.compile(
     r"\b(by|on|upon|from|director|composer|author|writer|actors?|starring|stars?|cast|member|features?"
-    r"|source|novel|(adapt\w*|version|remake|sequel|prequel|film) of)$"
+    r"|source|(adapt\w*|version|remake|sequel|prequel|film) of)$"
 )
 """Ends of relations from a work to what it is by, on or from: ("?film", "directed by", "?person")."""
 FROM_GREATER_RANK = re.compile(
