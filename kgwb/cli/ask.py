@@ -30,7 +30,7 @@ from kgwb.kg import is_endpoint_url, open_kg, sample_path
 from kgwb.kg.base import Graph
 from kgwb.llm import Scripted
 from kgwb.llm.base import ChatModel
-from kgwb.records import JsonObject, describe_validation_error, from_data
+from kgwb.records import JsonObject, describe_validation_error, from_data, to_data
 from kgwb.run import Run, systems
 from kgwb.run.answers import Dialogue, Turn
 from kgwb.run.prompts import Prompts
@@ -463,8 +463,6 @@ def _run_to_data(run: Run) -> JsonObject:
     """
     from kgwb.bench.cost import COUNT_FIELDS
     from kgwb.bench.questions import term_to_string
-    from kgwb.records import to_data
-    from kgwb.show.run_state import state_of_output
 
     answer = run.answer
     assert answer is not None
