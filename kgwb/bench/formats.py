@@ -412,6 +412,8 @@ class MappedSet(NamedTuple):
     """The path of the name inside an answer."""
     may_lack_value: bool = False
     """Whether an answer without a value is left out. Otherwise it is an error."""
+    has_padded_questions: bool = False
+    """Whether blanks around a question are left out."""
     has_query_type: bool = False
     """Whether the type of a question is that of its gold query."""
 
@@ -477,6 +479,8 @@ def _read_mapped(mapped: MappedSet, entry: Any, number: int) -> list[BenchQuesti
             raise ValueError(f"there is no text in any of {paths.replace('|', ', ')}")
         elif name in ("id", "question"):
             raise ValueError(f"{paths.partition('|')[0]}: Field required")
+    if mapped.has_padded_questions:
+        fields["question"] = fields["question"].strip()
     if mapped.has_query_type:
         fields["type"] = _classify_query(fields.get("sparql"))
     labels = {}
@@ -548,7 +552,6 @@ def _read_descriptions(value: Any) -> Any:
 
 
 READERS: Mapping[str, Callable[[Any], Any]] = {
-    "question": str.strip,
     "url": _read_address,
     "targetValue": _read_descriptions,
     "answer": lambda name: [to_lexical_form(name)],
