@@ -9,6 +9,7 @@ was changed for them; those about the town were looked at last.
 from pathlib import Path
 
 import pytest
+from rdflib import RDF, Graph
 
 from kgwb import Workbench, open_kg
 from kgwb.errors import KgwbError
@@ -239,3 +240,34 @@ def test_texts_numbers_and_truth_values_are_what_is_said_of_things(
     answer = ask(Workbench(open_kg(FOLDER / "court.ttl"), "rules"), question)
     assert sorted(answer.labels) == labels
     assert (f"“{read_as}”" in answer.doubt) if read_as else not answer.doubt
+
+
+CLASSES = {
+    "Is Arrival a film?": ["true"],
+    "Was The Shining a novel?": ["true"],
+    "Is Denis Villeneuve a person?": ["true"],
+    "Is Denis Villeneuve a film?": ["false"],
+    "Is Vicenza a city?": ["true"],
+    "Is Arrival a painting?": [],  # no class of the graph
+    "Is Arrival a great film?": [],
+}
+
+
+@pytest.mark.parametrize(("question", "labels"), CLASSES.items())
+def test_what_a_thing_is_says_its_class(question: str, labels: list[str]) -> None:
+    answer = ask(Workbench(open_kg("films"), "rules"), question)
+    assert list(answer.labels) == labels
+    assert not answer.doubt
+    assert all(triple[1] == RDF.type for value in answer.values for triple in value.support)
+
+
+def test_what_a_thing_without_a_class_is_is_not_denied() -> None:
+    text = """@prefix : <http://e.example/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+    :Animal rdfs:label "animal" . :Dog rdfs:subClassOf :Animal ; rdfs:label "dog" .
+    :rex a :Dog ; rdfs:label "Rex" . :box rdfs:label "Box" ; :colour "red" . :zoe a :Animal ; rdfs:label "Zoe" ."""
+    workbench = Workbench(open_kg(Graph().parse(data=text)), "rules")
+    answers = [
+        ask(workbench, question).labels
+        for question in ("Is Rex an animal?", "Is Zoe a dog?", "Is Box a dog?")
+    ]
+    assert answers == [("true",), ("false",), ()]

@@ -526,6 +526,8 @@ def read_with_doubts(
     read = None
     if kg is not None and ADDS_CONDITION.search(question):
         read = _read_with_condition(question, kg, embeddings)
+    elif kg is not None:
+        read = _read_class(question, kg)
     if read is not None:
         return read
     unread = find_unread(question, kg, embeddings)
@@ -540,6 +542,23 @@ def read_with_doubts(
         or _read_for_each(question, kg, embeddings)
         or (reading, unread)
     )
+
+
+def _read_class(question: str, kg: Graph) -> tuple[ParsedQuestion, Unread] | None:
+    """Return the reading of "is X a film", where the graph has films and says what X is; else None."""
+    question = remove_filler_phrases(question)
+    mentions = find_mentions(question, kg)
+    if len(mentions) != 1:
+        return None
+    [thing] = mentions
+    first, *others = words_without_names(mentions, tokenize(question))
+    name = " ".join(word for word in others if word not in en.DETERMINERS | {""})
+    if first not in en.BE_FORMS or name not in names_of_classes(kg):
+        return None
+    if not fetch_class_names(kg, find_vertices(mentions, kg).get(thing, ())):
+        return None
+    fact = (thing.text, CLASS_RELATION, name)
+    return ParsedQuestion((fact,), thing.text, "boolean"), Unread()
 
 
 def _read_for_each(

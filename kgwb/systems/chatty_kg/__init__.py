@@ -7,7 +7,7 @@ System chatty_kg
 | translator | model | chat.translate_question | translator |  | understanding | test_translator.py |
 | context | code | chat.build_context |  |  | understanding | test_context.py |
 | understanding | group | understand_question |  |  | understanding | test_understanding.py |
-| classifier | model | chat.classify_question | classifier | render_classification | understanding | test_classifier.py |
+| classifier | model | chat.classify_question | classifier* | render_classification | understanding | test_classifier.py |
 | rephraser | model | chat.rephrase_question | rephraser* | render_rephrased_question | understanding | test_rephraser.py |
 | qir | model | qir.extract_qir | qir* | render_qir | understanding | test_qir.py |
 | query_planning | group | plan_queries |  |  |  | test_query_planning.py |

@@ -59,7 +59,7 @@ class RewordedReply(Reply):
     sentence: str
 
 
-class LabelReply(Reply):
+class ClassifierLabelReply(Reply):
     """Whether the question can be understood alone."""
 
     label: Literal["self-contained", "dependent"]
@@ -160,10 +160,10 @@ def classify_question(question: str, context: Context, run: Run) -> Classificati
             reason = f"no name stands before the pronoun {pronoun!r}"
             return Classification("dependent", reason)
     prompt = "chatty_kg/classifier"
-    reply_class: type[ClassifierReply | LabelReply] = ClassifierReply
+    reply_class: type[ClassifierReply | ClassifierLabelReply] = ClassifierReply
     if not settings.classifies_with_reason:
         prompt = "chatty_kg/classifier_published"
-        reply_class = LabelReply
+        reply_class = ClassifierLabelReply
     reply = try_to_ask(prompt, {"question": question}, reply_class, run)
     if reply is None:
         return Classification("self-contained", NO_VALID_REPLY)
