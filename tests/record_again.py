@@ -7,7 +7,8 @@ The model's replies and their times stay those of the recording. The sample grap
 recording does not have, and calls that the run no longer uses are left out. Fails, and changes nothing of
 that recording, if an answer or a model call would be another one. With ``--prompts`` a run of profile
 ``paper`` is asked again with today's settings and prompts: its replies come in their order, and only the
-answer must be the same. Do so only if the replies still fit what the prompts now say.
+answer and the sources that it cites must be the same. Do so only if the replies still fit what the prompts
+now say.
 """
 
 import gzip
@@ -19,9 +20,11 @@ from pathlib import Path
 from kgwb import open_kg
 from kgwb.kg import Graph
 from kgwb.llm import Scripted
+from kgwb.records import from_data
 from kgwb.run import Run
 from kgwb.run.run import read_only_run
 from kgwb.run.systems import load_system
+from kgwb.systems.ragonite.records import CitedAnswer
 from kgwb.workbench import list_recordings
 
 
@@ -59,6 +62,18 @@ def _values(run: Run) -> tuple[str, list[str]]:
     return run.answer.text, sorted(value.label for value in run.answer.values)
 
 
+def _cited(run: Run) -> dict[int, str]:
+    """The numbers of the sources that an answer cites, each with the title of its source; none in most systems."""
+    titles: dict[int, str] = {}
+    for step in run.steps:
+        cited = step.inputs.get("cited")
+        if isinstance(cited, dict):
+            cited = from_data(cited, CitedAnswer)
+        if cited:
+            titles |= {number: cited.sources[number - 1].title for number in cited.cited_numbers}
+    return titles
+
+
 KEPT_SETTINGS = ("documents", "annotations", "metacognition", "model_timeout_s")
 """What a run of profile ``paper`` was asked with, besides its profile."""
 
@@ -83,7 +98,8 @@ def ask_again(path: Path, system: str, kg: Graph) -> int:
     )
     run.go()
     assert not list(replies), f"{path}: replies are left"
-    assert _values(run) == _values(old), f"{path}: {_values(run)}, not {_values(old)}"
+    for seen in (_values, _cited):
+        assert seen(run) == seen(old), f"{path}: {seen(run)}, not {seen(old)}"
     with tempfile.TemporaryDirectory() as folder:
         saved = run.save(Path(folder) / "run.jsonl")
         path.write_bytes(gzip.compress(saved.read_bytes(), mtime=0))
