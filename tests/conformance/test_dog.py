@@ -602,8 +602,8 @@ def test_answer_trying_a_decision_that_contradicts_itself_is_asked_for_again(
 
 
 @conforms(
-    "Task Formulation",
-    "the LLM generates the answer word by word lead to simplifying, and to another hop",
+    "Answer Trying",
+    "triples that do not suffice lead to simplifying, and to another hop",
 )
 @violated_by(
     INIT,

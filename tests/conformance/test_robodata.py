@@ -248,8 +248,8 @@ def test_the_last_turn_produces(name: str) -> None:
 
 @conforms(
     "Stateful Orchestrator; Experimental Evaluation",
-    "it is forced to produce an answer also where nothing was collected: the model is asked, and what it says "
-    "without a support set is in doubt",
+    "it is forced to produce an answer also where nothing was collected: the model is asked, and a yes or "
+    "no without a support set is in doubt",
     code="the same, but nothing is in doubt",
     fast="without a model the answer says that nothing was found",
     setting="empty_graph",
@@ -610,8 +610,8 @@ DESCRIBED = """
     "get_node, get_edge, get_entity_info and get_property_info give detailed information; which is not said: "
     "labels in all languages, aliases, descriptions, and triples. An edge is named by its predicate. Of an entity it "
     "is one triple for each predicate and direction, also of noise predicates, and their number: "
-    "explore_entity_neighbors has them all. Of a property it is the triples at it, and 1,000 with it at most: of a "
-    "type or a label there may be millions",
+    "explore_entity_neighbors has them all. Of a property it is the triples at it but for noise, and 1,000 with it at "
+    "most: of a type or a label there may be millions",
     fast="triples alone, without those of noise predicates, and five with a property",
     setting="details",
 )
@@ -1512,12 +1512,14 @@ def doubt_of(run: Run) -> str:
 
 @conforms(
     "Contributions",
-    "each claim in the answer is supported by a support set; what is not is marked, and in doubt",
+    "each claim in the answer is supported by a support set: a sentence without one is marked, and an answer that no "
+    "sentence with a triple proves is in doubt",
     code="no support set is checked",
     setting="doubts_unproved",
 )
 @violated_by(STATES, "if sentence.support and not sentence.problem]", "if sentence.support]")
 @violated_by(STATES, "if term not in proved]", "if term is None]")
+@violated_by(STATES, 'in ("yes", "no") or not produced.answers:', 'in ("yes", "no"):')
 @pytest.mark.parametrize("name", PROFILES)
 @pytest.mark.parametrize(
     ("reply", "unproved"),
@@ -1535,6 +1537,8 @@ def doubt_of(run: Run) -> str:
         (produce(INVENTED, kind="yes", answers=()), "yes"),
         (produce(*PROVEN, INVENTED, kind="yes", answers=()), "yes"),
         (produce(kind="no", answers=()), "no"),
+        (produce(*PROVEN, kind="count", answers=()), ""),
+        (produce(INVENTED, kind="count", answers=()), "0"),
     ],
 )
 def test_what_no_support_set_proves_is_in_doubt(

@@ -49,6 +49,18 @@ GAPS: list[Gap] = [
         "number of matches is described; `v_limit` is this number",
     ),
     Gap(
+        source="appendix B, triplets 2, 4 and 5",
+        paper="there is at least one triplet; entities may be implicit, and no upper limit is named",
+        reason="at least one of the triplets has a name, and there are at most 8: nothing could be linked without a "
+        "name, and each further triplet multiplies the queries. A question about all things of a kind is so left to "
+        "own knowledge",
+    ),
+    Gap(
+        source="section 4, Table 5 and figure 3",
+        paper="causes of failure, found by reading",
+        reason="nobody reads the answers: `kgwb errors` is for a person who does, with categories of their own",
+    ),
+    Gap(
         source="appendix B and C",
         paper="replies are lines of URIs, or texts in angle brackets",
         reason="replies are JSON objects that hold the same, so that they can be checked",
@@ -168,6 +180,8 @@ GUIDELINES = tomllib.loads(Path(__file__).with_name("triad_guidelines.toml").rea
 @conforms(
     "appendix C; appendix D",
     "the prompts of the decision-maker and of the advisor have the printed guidelines",
+    fast="prompts of ours, which show names, numbers and what a relation leads to in place of URIs",
+    setting="guidelines",
 )
 @violated_by(
     "prompts/triad/triplets_published.md",
@@ -234,7 +248,7 @@ def test_the_prompts_have_the_guidelines_of_the_appendix_examples_and_a_chain_of
 @conforms("appendix B, triplets 1", "a triplet is <entity1, relation, entity2>")
 @conforms(
     "appendix B, triplets 2",
-    "there is at least one triplet (and here at most 8, with a name in one)",
+    "there is at least one triplet",
 )
 @conforms("appendix B, triplets 4 and 5", "an implicit entity is a variable, ?variable")
 @violated_by(

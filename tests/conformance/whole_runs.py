@@ -13,6 +13,7 @@ import importlib
 import json
 import os
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -131,6 +132,7 @@ def check_whole_runs(system: str, runs: WholeRuns) -> None:
 
 def main() -> None:
     os.environ["KGWB_EMBEDDINGS"] = "lexical"
+    os.environ["KGWB_CACHE"] = tempfile.mkdtemp()  # as in tests: no database of other code
     FOLDER.mkdir(exist_ok=True)
     for system in systems_with_claims():
         module = importlib.import_module(f"conformance.test_{system}")

@@ -368,13 +368,12 @@ class PassageWriter:
     def _is_reversed_beside(self, object_: Term) -> bool:
         """Return whether the reverse of a fact with this object follows it in its passage.
 
-        "125 kW is engine performance of BMW 120 Sport" does with ``reverse_literals``. The reverse
-        of a link does if there is a passage for each subject only (section 2.2); else it is in the
-        passage of the object.
+        None does without ``reverse_facts``. "125 kW is engine performance of BMW 120 Sport" does with
+        ``reverse_literals``. The reverse of a link does if there is a passage for each subject only
+        (section 2.2); else it is in the passage of the object.
         """
-        if isinstance(object_, Literal):
-            return self.reverse_literals
-        return self.by_fact and self.reverse_facts
+        is_beside = self.reverse_literals if isinstance(object_, Literal) else self.by_fact
+        return is_beside and self.reverse_facts
 
     def _make_reverse_facts(self, term: Term) -> Iterator[Fact]:
         """Yield the facts that lead to a term, in the order of the triples: "is director of Dune".

@@ -128,10 +128,10 @@ class RagoniteSettings(Settings):
     Its paragraphs become passages, which are cited by file and line (section 2.6).
     """
     reverse_facts: bool = True
-    """Whether links are also written in reverse: "Denis Villeneuve is director of Dune"
+    """Whether facts are also written in reverse: "Denis Villeneuve is director of Dune"
     (section 2.2)."""
     reverse_literals: bool = False
-    """Whether literals are also written in reverse: "125 kW is engine performance of BMW 120 Sport"
+    """Whether literals are among these facts: "125 kW is engine performance of BMW 120 Sport"
     (section 2.2, its example)."""
     lowercases: bool = False
     """Whether passages are in lower case.

@@ -669,15 +669,16 @@ def describe_unproved(produced: Produced, local: LocalGraph, sentences: Sequence
     """Return what of an answer its support sets do not prove; "" if they prove all of it.
 
     A sentence proves something if its support set has a triple and every element of it is in the
-    graph. A thing, or a thing that is counted, is proved if such a sentence has a triple at it. Yes
-    and no are proved if every sentence proves something, and there is one. At most
+    graph. A thing, or a thing that is counted, is proved if such a sentence has a triple at it. Yes,
+    no and a count of nothing are proved if every sentence proves something, and there is one. At most
     MAX_NAMED_UNPROVED things are named.
     """
     proving = [sentence for sentence in sentences if sentence.support and not sentence.problem]
-    if produced.kind in ("yes", "no"):
+    if produced.kind in ("yes", "no") or not produced.answers:
         if proving and len(proving) == len(sentences):
             return ""
-        return f"{produced.kind} is not proved: not every sentence has a whole support set"
+        said = "0" if produced.kind == "count" else produced.kind
+        return f"{said} is not proved: not every sentence has a whole support set"
     proved: set[Term] = set()
     for sentence in proving:
         for subject, _, object_ in sentence.support:
