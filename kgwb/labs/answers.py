@@ -297,9 +297,8 @@ def read_value(task: Task, answer: object) -> Any:
 def _to_json_data(answer: object) -> Any:
     """Return the JSON data of a value. Raises ValueError for one that has no JSON form."""
     try:
-        return to_jsonable_python(
-            answer, fallback=methodcaller("tolist")
-        )  # numpy's and pandas' values
+        # The values of numpy and pandas have the method tolist.
+        return to_jsonable_python(answer, fallback=methodcaller("tolist"))
     except (PydanticSerializationError, RecursionError, AttributeError, TypeError) as exc:
         raise ValueError("the value has no JSON form") from exc
 
