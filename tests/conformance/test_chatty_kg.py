@@ -2266,7 +2266,7 @@ def make_tangled_runs() -> WholeRuns:
     ": ask for the same thing",
 )
 @violated_by(
-    "prompts/chatty_kg/classifier.md",
+    "prompts/chatty_kg/classifier_published.md",
     "You read one question of a conversation, without seeing the conversation",
     "You read one question of a conversation",
 )
