@@ -1286,7 +1286,7 @@ def make_tangled_runs() -> WholeRuns:
 @violated_by("prompts/dog/own_knowledge.md", " If you are not sure, give none.", "")
 @violated_by("prompts/dog/linguist.md", ", and have the last word of this round", "")
 @violated_by(HOP, "if path.tail not in head.start]", "if path.tail is not None]")
-@violated_by(SETTINGS, "fan_out: Count = 100", "fan_out: Count = 4")
+@violated_by(SETTINGS, '"fan_out": UNLIMITED,', '"fan_out": 4,')
 @violated_by(
     DEBATE,
     "    plain_question = remove_brackets(topics.question)\n    links",
