@@ -825,7 +825,7 @@ LONG = f"""
     "the search is that which is built into ChromaDB, whose encoder is all-MiniLM-L6-v2 by default; section 2 cites "
     "DPR as a retriever of this kind. `KGWB_EMBEDDINGS` names another one",
 )
-@violated_by(SELECTOR, "embeddings.name,", '"lexical",')
+@violated_by(SELECTOR, "run.embeddings.name,", '"lexical",')
 @violated_by(
     "kgwb/kg/embeddings.py", 'DEFAULT_MODEL = "all-MiniLM-L6-v2"', 'DEFAULT_MODEL = "lexical"'
 )
