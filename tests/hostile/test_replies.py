@@ -63,6 +63,7 @@ from kgwb.systems.chatty_kg.records import (
     LinkingResult,
     RankedPredicate,
 )
+from kgwb.systems.chatty_kg.settings import ChattySettings
 from kgwb.systems.dog import hop, question
 from kgwb.systems.dog.records import FilledTriples, Relation, Relations, SolvedHop
 from kgwb.systems.ragonite import answerer as ragonite
@@ -336,6 +337,13 @@ CASES = {
             lambda run: chat.classify_question("Who was Ada, and when was he born?", CONTEXT, run),
             ({"reason": "he", "label": "dependent"}, {"reason": "", "label": "self-contained"}),
             lambda reply: reply.label in ("dependent", "self-contained"),
+        ),
+        Case(
+            "classifier_published",
+            lambda run: chat.classify_question("Who was Ada, and when was he born?", CONTEXT, run),
+            ({"label": "dependent"}, {"label": "self-contained"}),
+            lambda reply: reply.label in ("dependent", "self-contained"),
+            settings=ChattySettings(classifies_with_reason=False),
         ),
         Case(
             "rephraser",

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+import rdflib
 from rules_asked import answers
 from small import answer_of, films
 
@@ -128,6 +129,14 @@ def test_reworded_questions_over_a_graph_it_was_not_made_on(kept: str, metaqa: P
         bench.new_dialogue()
         right += sorted(answers(bench, row["question"])) == sorted(gold[row["id"]])
     assert right >= 0.6 * len(asked) > 10  # it abstains where a word is unaccounted for
+
+
+def test_the_shorter_of_two_names_may_end_a_question() -> None:
+    text = """@prefix : <http://e/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+    :a rdfs:label "old bridge" . :b rdfs:label "ss" ; :near :a . :near rdfs:label "near" ."""
+    kg = open_kg(rdflib.Graph().parse(data=text))
+    found = find_mentions("what is near the old bridge, ss", kg)
+    assert "old bridge" in [mention.text for mention in found]
 
 
 SIGNS = """

@@ -639,8 +639,8 @@ class _MentionFinder:
         names.sort(key=_size_and_position)
         chosen = names[-1:]
         for name in names[:-1]:
-            is_joined = self.tokens[name.end].lowercase == "and"  # which of madder and weld
-            if is_joined and name.end + 1 == chosen[0].start:
+            between = self.tokens[name.end : chosen[0].start]
+            if [token.lowercase for token in between] == ["and"]:  # which of madder and weld
                 return [name, *chosen]
         return chosen
 
