@@ -57,7 +57,7 @@ from kgwb.errors import GraphFileError, InputError
 from kgwb.kg import VOCABULARIES, Vocabulary, find_graph_file
 from kgwb.kg.files import identify_files
 from kgwb.records import JsonObject, frozen
-from kgwb.show.html import render_template
+from kgwb.show.html import Html, render_template, safe
 from kgwb.show.run_state import ERROR, GAVE_UP, RIGHT, UNANSWERED, WRONG
 from kgwb.text import mask_text, pluralize, single_line
 
@@ -300,8 +300,13 @@ def write_junit(path: Path, suites: Sequence[Suite], conditions: Sequence[Condit
     for suite in suites:
         cases = [*suite.cases, *_cases_of_conditions(suite, conditions)]
         listed.append((suite.name, cases, Counter(case.state for case in cases)))
-    text = render_template("bench/templates/junit.xml", suites=listed)
+    text = render_template("bench/templates/junit.xml", suites=listed, attribute=_attribute)
     _write(path, f"{text}\n")
+
+
+def _attribute(text: str) -> Html:
+    """Return a text as the value of an attribute of XML, which a line break must be written for to be kept."""
+    return Html(safe(text).replace("\n", "&#10;"))
 
 
 def _cases_of_conditions(suite: Suite, conditions: Sequence[Condition]) -> Iterator[Case]:

@@ -6,6 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from kgwb.bench.exports import Case, Suite, write_junit
 from kgwb.bench.formats import save_questions
 from kgwb.bench.questions import BenchQuestion
 from kgwb.cli import main
@@ -71,6 +72,13 @@ def test_each_question_is_a_test_case_and_an_entry_of_json(bench: list[str]) -> 
     assert results["figures"]["f1"] == 0.5
     assert results["fail_if"] == {"f1<0.8": True}
     assert [case["outcome"] for case in results["questions"]][:2] == ["right", "wrong"]
+
+
+def test_a_test_case_keeps_the_lines_of_its_texts(tmp_path: Path) -> None:
+    case = Case("1", "Who?", "failure", "wrong", "first <line>\nsecond\x07 line", 0.5)
+    write_junit(tmp_path / "junit.xml", [Suite("s", {}, [case])])
+    [[found]] = ElementTree.parse(tmp_path / "junit.xml").getroot()
+    assert [each.get("message") for each in found] == ["wrong: first <line>\nsecond\ufffd line"]
 
 
 def test_a_retry_fails_if_something_broke(bench: list[str], capsys: Capture) -> None:
