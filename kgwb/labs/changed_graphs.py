@@ -10,17 +10,15 @@ known of each question.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from itertools import chain
-from pathlib import Path
-from typing import Any
 
 import rdflib
 from pydantic import BaseModel
 
+from kgwb import disk
 from kgwb.errors import OverrideError
 from kgwb.kg import Graph
 from kgwb.kg.local import LocalGraph
@@ -32,7 +30,6 @@ from kgwb.run import Run
 from kgwb.run.answers import Link
 from kgwb.terms import CAMEL_CASE_BOUNDARY
 
-FILE = Path(__file__).with_name("right_answers.toml")
 WORD = re.compile(r"\w+")
 YEAR = re.compile(r"\d{4}")
 ALL_TRIPLES = "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o }"
@@ -93,7 +90,7 @@ class RightAnswer(BaseModel, extra="forbid", frozen=True):
         return answer_labels(run) == set(self.labels)
 
 
-DATA: dict[str, Any] = tomllib.loads(FILE.read_text(encoding="utf-8"))
+DATA = disk.read_table("labs/right_answers.toml")
 RIGHT_ANSWERS = {row["question"]: RightAnswer(**row) for row in DATA["answers"]}
 """By question."""
 MEANINGS: dict[str, re.Pattern[str]] = {

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 
 from pydantic import BaseModel
 
+from kgwb import disk
 from kgwb.errors import InvalidReplyError
 from kgwb.labs.answers import NamedNumber, NumberedChoice, ReplyText, to_name
 from kgwb.labs.changed_graphs import (
@@ -372,9 +371,6 @@ def _find_rejection(question: str, reply: str) -> Problem:
     return ""
 
 
-FILE = Path(__file__).with_name("prompt_replies.toml")
-
-
 class RecordedReply(BaseModel, extra="forbid", frozen=True):
     """A reply to a prompt, written by hand; ``prompt_replies.toml`` says how."""
 
@@ -389,7 +385,7 @@ class RecordedReply(BaseModel, extra="forbid", frozen=True):
 @cache
 def load_replies() -> tuple[RecordedReply, ...]:
     """Return the recorded replies in the order of their file."""
-    rows = tomllib.loads(FILE.read_text(encoding="utf-8"))["replies"]
+    rows = disk.read_table("labs/prompt_replies.toml")["replies"]
     return tuple(RecordedReply(**row) for row in rows)
 
 

@@ -11,22 +11,20 @@ The relation of a question is such a name, too, and two names are compared by th
 from __future__ import annotations
 
 import re
-import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import lru_cache, wraps
 from itertools import chain
-from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
+from kgwb import disk
 from kgwb.kg.base import Direction, Graph
 from kgwb.kg.label_search import normalize
 from kgwb.kg.names import replace_marks
 from kgwb.terms import CAMEL_CASE_BOUNDARY
 
-_LEXICON_FILE = Path(__file__).with_name("lexicon.toml")
-LEXICON = tomllib.loads(_LEXICON_FILE.read_text(encoding="utf-8"))
+LEXICON = disk.read_table("llm/rules/lexicon.toml")
 
 
 def _word_list(name: str) -> frozenset[str]:
