@@ -60,7 +60,10 @@ NO_NAMES: DisplayNames = {}
 
 @dataclass_transform(frozen_default=True, field_specifiers=(dataclasses.field,))
 def frozen(class_: type[T]) -> type[T]:
-    """Make a class a dataclass with slots, whose fields cannot be changed."""
+    """Make a class a dataclass with slots, whose fields cannot be changed.
+
+    The systems write ``@dataclass(frozen=True, slots=True)``, as a system of one's own does.
+    """
     return dataclass(frozen=True, slots=True)(class_)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from kgwb.errors import KgwbError
@@ -14,6 +13,7 @@ from kgwb.labs.three import MUTED_RUN_NAME
 from kgwb.labs.two import MUSIC_QUESTION
 from kgwb.llm import ChatModel
 from kgwb.llm import model as open_model
+from kgwb.records import frozen
 from kgwb.run import Run
 from kgwb.terms import Triple
 from kgwb.workbench import Workbench, recording
@@ -23,7 +23,7 @@ TRIED_QUESTIONS = (0, 1, 3, 6)
 PROMPT_NAME = "chatty_kg/qir"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TriedQuestion:
     """What came of a question with a student's prompt."""
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from kgwb.labs.hand_ins import HandIn, TaskProgress
 from kgwb.labs.rows import CollectedHandIns
 from kgwb.labs.tasks import Lab, Task
 from kgwb.labs.texts import Texts
+from kgwb.records import frozen
 from kgwb.show import html as h
 from kgwb.show.html import Html
 from kgwb.show.run_state import ANSWER_STATE_ICONS, RIGHT, WRONG
@@ -33,7 +33,7 @@ FEEDBACK_BADGES = {
 """The icon of each kind of feedback, and the key of its label."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Feedback:
     """What a student sees after an answer, or a hint."""
 

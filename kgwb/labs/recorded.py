@@ -9,7 +9,6 @@ repaired in several ways has several.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from statistics import fmean
 from typing import Any
@@ -17,6 +16,7 @@ from typing import Any
 from kgwb import disk
 from kgwb.labs.answers import find_first_agent
 from kgwb.labs.tasks import open_sample
+from kgwb.records import frozen
 from kgwb.run import Run
 from kgwb.run.steps import Totals
 from kgwb.workbench import list_recordings, recording
@@ -33,7 +33,7 @@ paper is named for.
 """
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RecordedAnswer:
     """A recorded question with its answer, the gold answer, and its cost."""
 

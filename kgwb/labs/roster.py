@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from kgwb.errors import InputError
 from kgwb.labs.submissions import FoundFile
 from kgwb.labs.tables import read_table, write_table
+from kgwb.records import frozen
 
 NAME_HEADING = re.compile(
     r"((full|first|last|given|family|student) )?name|student|surname|(vor|nach|vollständiger )name",
@@ -33,7 +33,7 @@ GRADE_HEADING = re.compile(
 DELIMITERS = ",;\t"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RosterStudent:
     """A student of a class."""
 

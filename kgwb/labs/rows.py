@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeVar
 
 from kgwb.labs.hand_ins import HandIn
 from kgwb.labs.roster import RosterStudent
 from kgwb.labs.submissions import FoundFile
 from kgwb.labs.tasks import STAGES, Lab, Stage
+from kgwb.records import frozen
 from kgwb.text import pluralize, single_line
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CollectedWork:
     """A row of a class: a work that a student handed in, or a submission without one, and its remarks."""
 
@@ -64,7 +65,7 @@ class CollectedWork:
         return task in self.disagreements
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Remark:
     """Something that the lecturer should look at."""
 
@@ -73,7 +74,7 @@ class Remark:
     """The files of the rows that it concerns: ``CollectedWork.file.place``."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CollectedHandIns:
     """The rows of a class in one lab."""
 

@@ -11,7 +11,7 @@ import re
 import stat
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from io import BytesIO
@@ -26,6 +26,7 @@ from kgwb import disk
 from kgwb.errors import InputError
 from kgwb.labs.hand_ins import MAX_FILE_BYTES, TOO_LARGE, HandIn, parse_hand_in
 from kgwb.labs.tasks import Lab
+from kgwb.records import frozen
 from kgwb.text import look_of
 
 MAX_MEMBERS = 5_000
@@ -65,7 +66,7 @@ READ_ERRORS = (
 """What reading a zip or a file can raise."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FoundFile:
     """A file that was handed in, or an empty folder, whose ``place`` then ends in "/"."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, get_args, get_type_hints
@@ -13,6 +13,7 @@ from typing import Any, Literal, get_args, get_type_hints
 from kgwb.errors import InputError
 from kgwb.kg import Graph, open_kg
 from kgwb.labs.texts import Problem, Texts, load_texts, say
+from kgwb.records import frozen
 from kgwb.run import Run
 from kgwb.run.systems import load_file
 from kgwb.text import fit_width, single_line
@@ -30,7 +31,7 @@ AnswerCheck = Callable[[Any], Problem]
 LESSON_PARTS = ("found", "lesson", "question")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Task:
     """A task of a lab."""
 
@@ -103,7 +104,7 @@ class Task:
         return list(filter(texts.has, keys))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Lab:
     """A lab of about 90 minutes. Its tasks are added by ``task``."""
 

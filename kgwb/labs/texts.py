@@ -13,7 +13,6 @@ import os
 import re
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from gettext import GNUTranslations
 from pathlib import Path
@@ -24,6 +23,7 @@ from babel.messages.pofile import PoFileError, read_po
 
 from kgwb import disk
 from kgwb.errors import InputError
+from kgwb.records import frozen
 
 FOLDER = Path(__file__).with_name("languages")
 DEFAULT_LANGUAGE = "en"
@@ -36,7 +36,7 @@ FRAME_KEY = "badge.wrong"
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Message:
     """What a check says: a text by its key, or the text itself, and values for its placeholders."""
 

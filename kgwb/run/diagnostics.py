@@ -529,7 +529,7 @@ def _find_named(answer: Answer, texts: Sequence[str], run: Any) -> Iterator[_Nam
     links = [step.output for step in steps if isinstance(step.output, Link)]
     linked = [link for link in links if link.is_linked]
     for link in linked:
-        if link.value is not None and str(link.value) != "true":
+        if link.value is not None and str(link.value) != "true":  # a truth value is no name
             yield _Named((str(link.value),), link.entity)
         for vertex in link.vertices:
             if vertex.types != CLASS_TYPES:

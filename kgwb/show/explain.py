@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -27,7 +27,7 @@ from kgwb.kg.queries import (
     find_schema_terms,
 )
 from kgwb.kg.sparql import is_valid_iri, n3, split_clauses, validate_query
-from kgwb.records import QueryPart, Record, nested_records
+from kgwb.records import QueryPart, Record, frozen, nested_records
 from kgwb.run.agents import View
 from kgwb.run.answers import Answer, Candidate, Link, RetrievedCandidates
 from kgwb.run.ask import get_names_in_rows
@@ -408,7 +408,7 @@ def _describe_rank(mention: RetrievedCandidates | Link, rank: int | None, limit:
 # What does this predicate hold?
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PredicateExamples:
     """Some triples of a predicate."""
 
@@ -500,7 +500,7 @@ def render_examples(examples: PredicateExamples, context: RenderContext) -> Html
 # What does this query return?
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class QueryResult:
     """The result of a SELECT or an ASK that a person typed."""
 
@@ -536,7 +536,7 @@ def execute_query(kg: Graph, sparql: str) -> QueryResult:
     return QueryResult(result, names=names)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class QueryFailure:
     """A query that was refused or could not be read, and why."""
 
@@ -692,7 +692,7 @@ class ThingPredicate(NamedTuple):
     direction: Direction
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Thing:
     """A vertex that a question is about, and what the graph says of it."""
 

@@ -17,7 +17,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, is_dataclass, replace
+from dataclasses import is_dataclass, replace
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -25,7 +25,7 @@ from pydantic import ValidationError
 
 from kgwb.errors import OverrideError
 from kgwb.kg.sparql import LONE_SURROGATE, is_valid_iri
-from kgwb.records import field_marks, from_data, is_record, one_line, to_data, type_adapter
+from kgwb.records import field_marks, from_data, frozen, is_record, one_line, to_data, type_adapter
 from kgwb.run.steps import Step
 from kgwb.show.html import Html, button, div, span, tag
 from kgwb.text import display_name, shorten, tell_apart
@@ -62,7 +62,7 @@ MISSING = object()
 """The default of a field that has none; None may be a default."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FormField:
     """A part of a form."""
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 from rdflib import Literal
 
 from kgwb.errors import KgwbError
 from kgwb.kg.queries import MAX_SUPPORTED_ROWS
+from kgwb.records import frozen
 from kgwb.run import Run
 from kgwb.run.answers import NO_SUPPORT, NOT_IN_GRAPH, Answer, Value, was_graph_asked
 from kgwb.run.diagnostics import find_cut_result
@@ -290,7 +291,7 @@ RUN_STATUS_LABELS = {
 """The label of a run without an answer, by its status."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunState:
     """A run as it is shown: its steps, stale ones too, and the task that is being executed on it."""
 

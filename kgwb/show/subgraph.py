@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain, islice, zip_longest
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ from kgwb.kg.algebra import TriplePattern, instantiate_patterns, term_from_text,
 from kgwb.kg.base import Graph
 from kgwb.kg.queries import CandidateQuery
 from kgwb.kg.sparql import n3
-from kgwb.records import ROLE_TEXTS, Record, Role
+from kgwb.records import ROLE_TEXTS, Record, Role, frozen
 from kgwb.run import Run
 from kgwb.run.answers import Answer, Link, Value
 from kgwb.show.explain import names_of_terms, records_in
@@ -45,7 +45,7 @@ RolesByPart = Mapping[TermOrTriple, tuple[Role, ...]]
 """The roles of terms and triples. What has none may be missing."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Node:
     """A vertex, a literal or a blank node."""
 
@@ -81,7 +81,7 @@ class Node:
         return "neighbour"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Edge:
     """A triple of the graph."""
 
@@ -91,7 +91,7 @@ class Edge:
     roles: tuple[Role, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Subgraph:
     """A part of a graph, and the values of an answer that it supports."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from rdflib import URIRef
@@ -18,6 +17,7 @@ from kgwb.kg.survey_records import (
     language_name,
     shorten_name,
 )
+from kgwb.records import frozen
 from kgwb.show.html import (
     Html,
     bar,
@@ -139,7 +139,7 @@ def _render_list(title: str, items: Sequence[str], key: str) -> Html:
 # The classes
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FoundClass:
     """A class that a search found."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import groupby
 from typing import Any, TypeVar
 
@@ -14,6 +14,7 @@ from pygments.token import Comment, Keyword, Literal, Name, Punctuation, _TokenT
 from rdflib import BNode, URIRef
 from rdflib import Literal as RdfLiteral
 
+from kgwb.records import frozen
 from kgwb.run import Run
 from kgwb.run.agents import View
 from kgwb.run.answers import Candidate
@@ -71,7 +72,7 @@ IRI_PATTERN = r"<(?P<iri>[A-Za-z][\w+.-]*:[^<>\"\s]+)>"
 KEY_CHARS = 16
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RenderContext:
     """What is known where a record is rendered: names, the step, and what the person can do."""
 

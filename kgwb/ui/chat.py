@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from IPython import get_ipython
 
 from kgwb.bench.formats import DEFAULT_FILE, keep_as_gold
+from kgwb.records import frozen
 from kgwb.run import Run
 from kgwb.run.answers import Turn
 from kgwb.run.record import KeptConversation
@@ -49,7 +49,7 @@ class AgentDot(NamedTuple):
     title: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TurnView:
     """A turn as the template chat.html shows it. Empty texts are left out."""
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 from kgwb.errors import InvalidReplyError, ModelError
 from kgwb.llm.base import ChatModel, ChatRequest, Human, PendingRequest
+from kgwb.records import frozen
 from kgwb.run.agents import agent_of_key
 from kgwb.run.models import open_model
 from kgwb.run.steps import Attempt, Step
@@ -47,7 +47,7 @@ NO_OPTION = -1
 """The position of the choice "none of these"."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OptionRow:
     """A row of the template person.html that the person can pick."""
 

@@ -7,13 +7,13 @@ import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from kgwb.background import shielded
 from kgwb.errors import KgwbError, SettingError
 from kgwb.llm.base import DataNotice, presenter
+from kgwb.records import frozen
 
 NOTIFY_DELAY_S = 0.05
 """Changes within this time are notified together.
@@ -30,7 +30,7 @@ Work = Callable[[], Any]
 Listener = Callable[[], None]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Task:
     """Work with a label for people."""
 

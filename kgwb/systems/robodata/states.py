@@ -545,9 +545,9 @@ def produce_answer(position: Position, run: Run) -> Produced:
     """Ask the model for sentences, each with its support set, from the local graph alone.
 
     If the local graph is empty, the model is not asked, and the kind is "nothing", unless the
-    setting ``empty_graph`` is "remote". Answers that are
-    not nodes of the local graph are left out and noted. An answer that several nodes have as their
-    text stands for all of them, which is noted too. Raises InvalidReplyError.
+    setting ``empty_graph`` is "remote". Answers that are not nodes of the local graph are left out
+    and noted. An answer that several nodes have as their text stands for all of them, which is noted
+    too. Raises InvalidReplyError.
     """
     local = position.local
     settings = RoboDataSettings.of_run(run)

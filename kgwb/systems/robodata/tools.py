@@ -297,10 +297,9 @@ def _find_adjacent_triples(
 ) -> tuple[list[Triple], list[Triple], bool]:
     """Return the triples that leave a vertex, those that lead to it, and whether these are all.
 
-    ``predicates`` are the predicates to follow; if empty, all, without ``noise`` not labels,
-    descriptions and noise.
-    At most MAX_READ_TRIPLES of each direction are read, with a query each, or as many as a use may
-    show.
+    ``predicates`` are the predicates to follow; if empty, all are, but without ``noise`` not those
+    of labels, descriptions and noise. At most MAX_READ_TRIPLES of each direction are read, with a
+    query each, or as many as a use may show.
     """
     limit = max(MAX_READ_TRIPLES, RoboDataSettings.of_run(run).shown_triples)
     outgoing, has_all_outgoing = find_triples(run.kg, [iri], predicates, (), limit, noise=noise)
