@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
+from commands import FILM, measure, write_lines
 
 from kgwb.bench.figures import LoadedResults
-from kgwb.bench.formats import save_questions
 from kgwb.bench.judgements import (
     WRONG_GOLD,
     ErrorAnalysis,
@@ -17,7 +16,6 @@ from kgwb.bench.judgements import (
     find_wrong_gold,
     read_codings,
 )
-from kgwb.bench.questions import BenchQuestion
 from kgwb.bench.statistics import compute_kappa
 from kgwb.cli import main
 from kgwb.errors import InputError
@@ -32,22 +30,14 @@ def measured(here: Path) -> LoadedResults:
 
     The ladder blames ``qir`` for six of the lost ones, and ``linking`` for two.
     """
-    film = "https://kgwb.example/films/"
-    questions = []
-    for number in range(12):
-        right = f"{film}Denis_Villeneuve"
-        gold = right if number >= 10 else f"{film}Nobody{number}"
-        questions.append(
-            BenchQuestion(id=f"{number}", question="Who directed Arrival?", answers=(gold,))
-        )
-    save_questions(questions, "q.jsonl")
-    assert main(["bench", "--kg", "films", "--questions", "q.jsonl", "--out", "r"]) == 0
+    lost = [{"answers": [f"{FILM}Nobody{number}"]} for number in range(10)]
+    measure(*lost, {}, {})
     losses = []
-    for number in range(8):
-        agent = "qir" if number < 6 else "entity_linking"
+    for number in range(1, 9):
+        agent = "qir" if number <= 6 else "entity_linking"
         loss = {"id": f"{number}", "f1": 0.0, "error": None, "agent": agent, "why": ""}
-        losses.append(json.dumps({**loss, "stage": None}) + "\n")
-    (RESULTS / "ladder.jsonl").write_text("".join(losses))
+        losses.append({**loss, "stage": None})
+    write_lines(RESULTS / "ladder.jsonl", losses)
     return LoadedResults.read(RESULTS)
 
 
@@ -64,18 +54,16 @@ def test_a_sample_has_the_shares_of_the_agents_and_the_same_seed_draws_it_again(
     assert sample.lost_count == 10
     with pytest.raises(InputError, match="no sample was drawn"):
         draw_sample(measured, 5, seed=8)
-    (RESULTS / "errors.json").unlink()
-    assert draw_sample(measured, 5, seed=7) == sample
-    (RESULTS / "errors.json").unlink()
-    assert draw_sample(measured, 5, seed=8).ids != sample.ids
-    (RESULTS / "errors.json").unlink()
-    assert len(draw_sample(measured, 99).ids) == 10
+    for size, seed, is_same in ((5, 7, True), (5, 8, False), (99, 0, False)):
+        (RESULTS / "errors.json").unlink()
+        again = draw_sample(measured, size, seed=seed)
+        assert (again == sample, len(again.ids)) == (is_same, min(size, 10))
 
 
 def test_a_sample_that_makes_no_sense_is_refused_and_nothing_is_written(
     measured: LoadedResults,
 ) -> None:
-    right = measured.with_rows([measured.rows["10"]])
+    right = measured.with_rows([measured.rows["11"]])
     for results, options in (
         (right, {}),
         (measured, {"size": 0}),
@@ -154,7 +142,7 @@ def test_bad_input_of_a_coder_is_refused(measured: LoadedResults) -> None:
     sample = draw_sample(measured, 10)
     for coder, id_, category in (
         (" ", sample.ids[0], "qir"),
-        ("ann", "11", "qir"),
+        ("ann", "12", "qir"),
         ("ann", sample.ids[0], "moon"),
     ):
         with pytest.raises(InputError):

@@ -6,10 +6,10 @@ from typing import Any
 from urllib.parse import unquote
 
 import pytest
+from commands import bench, change_rows, measure, write_questions
 
 from kgwb.bench import Report
 from kgwb.bench.figures import LoadedResults
-from kgwb.bench.formats import save_questions
 from kgwb.bench.judgements import (
     make_agreement_table,
     make_ratings_table,
@@ -17,7 +17,6 @@ from kgwb.bench.judgements import (
     read_ratings,
     write_rating_form,
 )
-from kgwb.bench.questions import BenchQuestion
 from kgwb.bench.statistics import compute_weighted_kappa
 from kgwb.cli import main
 from kgwb.errors import InputError
@@ -31,13 +30,8 @@ Capture = pytest.CaptureFixture[str]
 @pytest.fixture(autouse=True)
 def measured(here: Path) -> None:
     """Two turns of a dialogue, and a question outside of it."""
-    questions = [
-        BenchQuestion(id="1", question="Who directed Arrival?", dialogue="d", turn=1),
-        BenchQuestion(id="2", question="Who directed Inception?", dialogue="d", turn=2),
-        BenchQuestion(id="3", question="Who directed Interstellar?"),
-    ]
-    save_questions(questions, "q.jsonl")
-    assert main(["bench", "--kg", "films", "--questions", "q.jsonl", "--out", "r"]) == 0
+    second = {"question": "Who directed Inception?", "dialogue": "d", "turn": 2}
+    measure({"dialogue": "d", "turn": 1}, second, {"question": "Who directed Interstellar?"})
 
 
 def fill_in(who: str, *grades: dict[str, int]) -> None:
@@ -54,13 +48,10 @@ def fill_in(who: str, *grades: dict[str, int]) -> None:
 @pytest.mark.parametrize(
     ("first", "second", "kappa"),
     [
-        ([5, 4, 4, 3], [5, 4, 4, 3], 1.0),
         # One disagreement by 1 among 4: 1/4. By chance: 20 of 16 pairs. 1 - (1/4) / (20/16) = 0.8.
         ([5, 4, 4, 3], [5, 4, 3, 3], 0.8),
         # Each pair differs by 4. By chance half of them do, so 16 against 8: 1 - 16/8 = -1.
         ([1, 5], [5, 1], -1.0),
-        # A pair differs by 1, the others by 0: 1/2. By chance 1, 0, 0, 1 too: 1 - 1 = 0.
-        ([1, 2], [1, 1], 0.0),
         ([4, 4], [4, 4], None),
         ([], [], None),
     ],
@@ -136,27 +127,18 @@ def test_grades_that_appear_while_a_model_rates_are_not_replaced() -> None:
 
 def test_a_rating_of_another_answer_does_not_count() -> None:
     fill_in("ann", {}, {"quality": 5}, {"quality": 4})
-    path = RESULTS / "results.jsonl"
-    lines = []
-    for line in path.read_text(encoding="utf-8").splitlines():
-        row = json.loads(line)
-        if row["id"] == "1":
-            row["answers"] = ["another"]
-        lines.append(json.dumps(row) + "\n")
-    path.write_text("".join(lines), encoding="utf-8")
+    change_rows("r", lambda rows: rows[0].update(answers=["another"]))
     assert list(read_ratings(LoadedResults.read(RESULTS))["ann"]) == ["2"]
 
 
-def test_what_counts_as_right_is_shown_where_a_person_judges(capsys: Capture) -> None:
+def test_what_counts_as_right_is_shown_where_a_person_judges() -> None:
     right = "Its director <alone>; not the writer."
-    question = BenchQuestion(id="1", question="Who directed Arrival?", answers=("x",), right=right)
-    save_questions([question], "right.jsonl")
-    command = ["bench", "--kg", "films", "--questions", "right.jsonl", "--out", "judged"]
-    assert main(command) == 0
+    write_questions({"right": right})
+    assert bench(out="judged") == 0
     results = LoadedResults.read(Path("judged"))
     [line] = write_rating_form(results, "ann").read_text(encoding="utf-8").splitlines()
     assert json.loads(line)["right"] == right
     page = Report(Path("judged")).save("judged.html").read_text(encoding="utf-8")
     assert "Its director &lt;alone&gt;; not the writer." in page
-    save_questions([question.model_copy(update={"right": None})], "right.jsonl")
-    assert main(command) == 0  # the same questions: nothing is asked again
+    write_questions({})
+    assert bench(out="judged") == 0  # the same question: nothing is asked again

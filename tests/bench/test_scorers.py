@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import DENIS, FILM, bench, measure
 
 from kgwb.bench import Report
 from kgwb.bench.figures import LoadedResults
-from kgwb.bench.formats import save_questions
 from kgwb.bench.judgements import (
     make_judge,
     make_scores_table,
@@ -15,14 +15,12 @@ from kgwb.bench.judgements import (
     read_labels,
     score_results,
 )
-from kgwb.bench.questions import BenchQuestion
 from kgwb.cli import main
 from kgwb.errors import InputError
 from kgwb.llm import Scripted
 from kgwb.llm.base import ChatRequest
 
-DENIS = "https://kgwb.example/films/Denis_Villeneuve"
-NOLAN = "https://kgwb.example/films/Christopher_Nolan"
+NOLAN = f"{FILM}Christopher_Nolan"
 RESULTS = Path("r")
 Capture = pytest.CaptureFixture[str]
 
@@ -30,13 +28,8 @@ Capture = pytest.CaptureFixture[str]
 @pytest.fixture(autouse=True)
 def measured(here: Path) -> None:
     """One right answer, one that the gold does not have, one question without gold."""
-    questions = [
-        BenchQuestion(id="1", question="Who directed Arrival?", answers=(DENIS,)),
-        BenchQuestion(id="2", question="Who directed Inception?", answers=("nobody",)),
-        BenchQuestion(id="3", question="Who directed Interstellar?"),
-    ]
-    save_questions(questions, "q.jsonl")
-    assert main(["bench", "--kg", "films", "--questions", "q.jsonl", "--out", "r"]) == 0
+    lost = {"question": "Who directed Inception?", "answers": ["nobody"]}
+    measure({}, lost, {"question": "Who directed Interstellar?", "answers": None})
 
 
 def scores() -> dict[str, list[Any]]:
@@ -57,21 +50,19 @@ def test_a_function_scores_beside_exact_and_f1(capsys: Capture) -> None:
     assert "./my.py:has_one" in Report(RESULTS)._repr_html_()
 
 
-@pytest.mark.parametrize("body", ["return 2", "return 'x'", "return 1 / 0", "return None"])
-def test_a_function_that_fails_is_said_with_its_question(body: str, capsys: Capture) -> None:
-    Path("bad.py").write_text(f"def score(row):\n    {body}\n", encoding="utf-8")
-    assert main(["score", "r", "--scorer", "./bad.py:score"]) == 2
-    assert "'1'" in capsys.readouterr().err
-    for missing in ("./bad.py:other", "./none.py:score", "score"):
+def test_a_function_that_fails_is_said_with_its_question(capsys: Capture) -> None:
+    for number, body in enumerate(("return 2", "return 'x'", "return 1 / 0", "return None")):
+        Path(f"bad{number}.py").write_text(f"def score(row):\n    {body}\n", encoding="utf-8")
+        assert main(["score", "r", "--scorer", f"./bad{number}.py:score"]) == 2
+        assert "'1'" in capsys.readouterr().err
+    for missing in ("./bad0.py:other", "./none.py:score", "score"):
         assert main(["score", "r", "--scorer", missing]) == 2
 
 
 def test_a_judge_is_shown_as_such_and_asked_once_for_each_answer() -> None:
     def says(request: ChatRequest) -> dict[str, Any]:
-        assert (
-            "Christopher Nolan" in request.messages[1].content
-            or "Denis" in request.messages[1].content
-        )
+        text = request.messages[1].content
+        assert "Christopher Nolan" in text or "Denis" in text
         return {"reason": "the same man", "right": True}
 
     model = Scripted(says, name="wise")
@@ -92,7 +83,7 @@ def test_a_label_stays_with_the_question_set_and_counts_for_the_same_answer() ->
     assert scores() == {"labels:q.jsonl": [2, 1.0, 0.5, 0.5]}
     [kept] = read_labels(Path("q.jsonl"))
     assert (kept.answers, kept.right, kept.note) == ((NOLAN,), True, "the gold is old")
-    assert main(["bench", "--kg", "films", "--questions", "q.jsonl", "--out", "again"]) == 0
+    assert bench(out="again") == 0
     assert main(["score", "again", "--scorer", "labels:q.jsonl"]) == 0
     assert main(["score", "r", "--wrong", "2", "--questions", "q.jsonl"]) == 0
     assert scores() == {"labels:q.jsonl": [2, 0.5, 0.5, 0.5]}
