@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from kgwb.bench.results import RESULTS_FILE, read_results
 from kgwb.cli import main
+from kgwb.kg import sample_path
 
 FILM = "https://kgwb.example/films/"
 DENIS = f"{FILM}Denis_Villeneuve"
 QUESTION = "Who directed Arrival?"
+FILMS_QUESTIONS = str(sample_path("films").with_suffix(".questions.jsonl"))
+"""The questions on films that kgwb brings."""
 Rows = list[dict[str, Any]]
 
 
@@ -61,3 +67,12 @@ def change_rows(folder: Path | str, change: Callable[[Rows], None]) -> None:
     changed = rows(folder)
     change(changed)
     write_lines(Path(folder, RESULTS_FILE), changed)
+
+
+@contextmanager
+def working_in(folder: Path) -> Iterator[Path]:
+    """Make a folder the working one: for what is measured once, and copied for each test."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setenv("KGWB_EMBEDDINGS", "lexical")
+        yield folder

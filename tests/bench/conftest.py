@@ -2,39 +2,32 @@
 
 from __future__ import annotations
 
-import json
+import shutil
 from pathlib import Path
 
 import pytest
+from commands import FILM, Rows, bench, change_rows, working_in, write_questions
 
-from kgwb.cli import main
+
+@pytest.fixture(scope="session")
+def measured_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two folders of results: the answers are right in good_one, and wrong in bad."""
+
+    def lose(rows: Rows) -> None:
+        for row in rows:
+            row["answers"] = [f"{FILM}Dune"]
+
+    with working_in(tmp_path_factory.mktemp("measured")) as folder:
+        write_questions(*[{"answers": [f"{FILM}Dune"]}] * 12, file="wrong.jsonl")
+        write_questions(*[{}] * 12)
+        assert bench(out="good_one") == 0
+        assert bench("--set", "refuses_inexpressible=false", out="bad") == 0
+        change_rows("bad", lose)
+    return folder
 
 
 @pytest.fixture
-def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """Two folders of results: the questions are right in the first, and mostly wrong in the second."""
-    monkeypatch.chdir(tmp_path)
-    film = "https://kgwb.example/films/"
-    rows = []
-    for number in range(12):
-        rows.append(
-            {"id": f"{number}", "question": "Who directed Arrival?", "answers": [f"{film}Dune"]}
-        )
-    wrong = Path("wrong.jsonl")
-    wrong.write_text("\n".join(map(json.dumps, rows)))
-    for row in rows:
-        row["answers"] = [f"{film}Denis_Villeneuve"]
-    right = Path("right.jsonl")
-    right.write_text("\n".join(map(json.dumps, rows)))
-    for name, settings in (("good_one", []), ("bad", ["--set", "refuses_inexpressible=false"])):
-        command = ["bench", "--kg", "films", "--questions", str(right), "--out", name, *settings]
-        assert main(command) == 0
-    results = Path("bad/results.jsonl")
-    lines = []
-    for line in results.read_text().splitlines():
-        row = json.loads(line)
-        if row.get("answers"):
-            row["answers"] = [f"{film}Dune"]
-        lines.append(json.dumps(row))
-    results.write_text("\n".join(lines) + "\n")
+def measured(measured_once: Path, here: Path) -> list[Path]:
+    """Copies of these folders in the working one."""
+    shutil.copytree(measured_once, here, dirs_exist_ok=True)
     return [Path("good_one"), Path("bad")]

@@ -7,18 +7,23 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from commands import (
+    DENIS,
+    FILM,
+    bench,
+    change_rows,
+    retries,
+    retry,
+    rows,
+    write_questions,
+)
 
 from kgwb.bench.assertions import NOT_KNOWN, check_assertions, list_failed
 from kgwb.bench.exports import make_results_suite
 from kgwb.bench.figures import LoadedResults, make_assertions_table
 from kgwb.bench.formats import load_questions, save_questions
 from kgwb.bench.questions import BenchQuestion
-from kgwb.bench.results import read_results
-from kgwb.cli import main
 
-FILM = "https://kgwb.example/films/"
-DENIS = f"{FILM}Denis_Villeneuve"
-BENCH = "bench --kg films --questions q.jsonl --out r".split()
 Capture = pytest.CaptureFixture[str]
 ASSERTIONS: list[tuple[dict[str, Any], list[str]]] = [
     ({"contains": "fl:Denis_Villeneuve"}, []),
@@ -39,33 +44,30 @@ ASSERTIONS: list[tuple[dict[str, Any], list[str]]] = [
 
 def write(*asserted: object, name: str = "assert", **fields: object) -> None:
     """Write a file of the same question with each of these assertions."""
-    question = {"question": "Who directed Arrival?", **fields}
-    lines = [
-        json.dumps({**question, "id": f"q{number}", name: each})
-        for number, each in enumerate(asserted)
-    ]
-    Path("q.jsonl").write_text("\n".join(lines))
+    questions = []
+    for number, each in enumerate(asserted):
+        questions.append({"id": f"q{number}", "answers": None, name: each, **fields})
+    write_questions(*questions)
 
 
 def test_each_assertion_is_checked_in_the_table_the_gate_and_junit(
     here: Path, capsys: Capture
 ) -> None:
     write(*(asserted for asserted, _ in ASSERTIONS), answers=[DENIS])
-    assert main([*BENCH, "--junit", "j.xml", "--fail-if", "failed_assertions>8"]) == 0
-    _, rows = read_results("r")
-    failed = [[check.name for check in check_assertions(row) if check.found] for row in rows]
+    assert bench("--junit", "j.xml", "--fail-if", "failed_assertions>8") == 0
+    failed = [[check.name for check in check_assertions(row) if check.found] for row in rows()]
     assert failed == [names for _, names in ASSERTIONS]
     cases = ElementTree.parse("j.xml").iter("testcase")
-    states = [case.find("failure") is not None for case in cases][: len(rows)]
+    states = [case.find("failure") is not None for case in cases][: len(failed)]
     assert states == [bool(names) for _, names in ASSERTIONS]
     table = make_assertions_table([LoadedResults.read(Path("r"))])
     held = {name: str(rate).partition("\u00a0")[0] for name, rate in table.rows}
     assert held["questions"] == "4 of 12" and held["not_contains"] == "2 of 3"
     assert "q12" not in capsys.readouterr().out  # nothing is asserted of it
-    assert main([*BENCH, "--fail-if", "failed_assertions>7"]) == 4
+    assert bench("--fail-if", "failed_assertions>7") == 4
     write(ASSERTIONS[6][0], ASSERTIONS[8][0])  # the queries of DoG have predicates as values
-    assert main([*BENCH[:-1], "dog", "--system", "dog"]) == 0
-    assert [bool(list_failed(row)) for row in read_results("dog")[1]] == [False, True]
+    assert bench("--system", "dog", out="dog") == 0
+    assert [bool(list_failed(row)) for row in rows("dog")] == [False, True]
 
 
 @pytest.mark.parametrize(
@@ -88,31 +90,30 @@ def test_what_cannot_be_checked_is_refused_before_any_call(
 ) -> None:
     write(asserted, name=name)
     Path("prices.toml").write_text('currency = "USD"\n')
-    assert main([*BENCH, "--prices", "prices.toml"]) == 2
+    assert bench("--prices", "prices.toml") == 2
     assert said in capsys.readouterr().err
-    assert not Path("r").exists() or not read_results("r")[1]
+    assert not Path("r").exists() or not rows()
 
 
 def test_a_changed_assertion_counts_at_once_and_a_retry_says_what_holds(
     here: Path, capsys: Capture
 ) -> None:
     write({"contains": "fl:Dune"}, {"max_seconds": 0}, {"max_model_calls": 9}, answers=[DENIS])
-    assert main(BENCH) == 0
+    assert bench() == 0
     write({"contains": DENIS}, {"max_cost": 0}, {"max_model_calls": 0}, answers=[DENIS])
     capsys.readouterr()
-    assert main(BENCH) == 0
+    assert bench() == 0
     assert "0 model calls made" in capsys.readouterr().out
-    _, rows = read_results("r")
-    assert [bool(list_failed(row)) for row in rows] == [False, False, True]
+    assert [bool(list_failed(row)) for row in rows()] == [False, False, True]
     gate = ["--set", "theta=5", "--fail-if", "failed_assertions!=1", "--junit", "j.xml"]
-    assert main(["retry", "r", "--only", "failed", *gate]) == 0
+    assert retry("--only", "failed", *gate) == 0
     assert ElementTree.parse("j.xml").find(".//failure") is None
-    [folder] = (path.parent for path in Path("r/retries").glob("*/results.jsonl"))
-    assert [row["id"] for row in read_results(folder)[1]] == ["q2"]
-    rows[2]["model_calls"] = 0  # as if it had held before: the change is to blame
-    Path("r/results.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    [folder] = retries()
+    assert [row["id"] for row in rows(folder)] == ["q2"]
+    # As if it had held before: the change is to blame
+    change_rows("r", lambda rows: rows[2].update(model_calls=0))
     capsys.readouterr()
-    assert main(["retry", "r", "--only", "q2", *gate]) == 0
+    assert retry("--only", "q2", *gate) == 0
     assert "1 → 0 of 1 question" in capsys.readouterr().out
     assert ElementTree.parse("j.xml").find(".//failure") is not None
 
@@ -120,15 +121,18 @@ def test_a_changed_assertion_counts_at_once_and_a_retry_says_what_holds(
 def test_what_is_asserted_of_literals_is_checked_and_asked_again(here: Path) -> None:
     texts = ['"fll:Dune"', "<urn:x:y>", "<b>", 'say "hi"']
     write({"contains": 0}, {"contains": False}, {"not_contains": texts}, {"contains": texts})
-    assert main(BENCH) == 0
-    _, rows = read_results("r")
-    assert [len(list_failed(row)) for row in rows] == [1, 1, 0, 4]
-    assert main(["retry", "r", "--only", "all", "--set", "theta=5"]) == 0
-    [folder] = (path.parent for path in Path("r/retries").glob("*/results.jsonl"))
-    assert [len(list_failed(row)) for row in read_results(folder)[1]] == [1, 1, 0, 4]
-    for row in rows:
-        row["answers"] = ["fll:Dune", "urn:x:y", "<b>", 'say "hi"', "0", "false"]
-    assert [len(list_failed(row)) for row in rows] == [0, 0, 4, 0]
+    assert bench() == 0
+    assert failed_in("r") == [1, 1, 0, 4]
+    assert retry("--only", "all", "--set", "theta=5") == 0
+    [folder] = retries()
+    assert failed_in(folder) == [1, 1, 0, 4]
+    literals = ["fll:Dune", "urn:x:y", "<b>", 'say "hi"', "0", "false"]
+    assert [len(list_failed({**row, "answers": literals})) for row in rows()] == [0, 0, 4, 0]
+
+
+def failed_in(folder: Path | str) -> list[int]:
+    """How many assertions failed, for each row."""
+    return [len(list_failed(row)) for row in rows(folder)]
 
 
 ROW = {"id": "1", "question": "?", "answers": [], "gold": None, "error": None, "seconds": 1.0}

@@ -7,20 +7,21 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import DENIS, FILMS_QUESTIONS, bench, retries, retry
 
 import kgwb
 from kgwb import llm
 from kgwb.bench import Benchmark, BenchSetup, Report, Results, load_prices, load_questions
 from kgwb.bench.comparisons import ResultsComparison, make_grid_table
 from kgwb.bench.figures import LoadedResults
-from kgwb.bench.lab import RetryExperiment
+from kgwb.bench.lab import CostEstimate, RetryExperiment
 from kgwb.bench.questions import BenchQuestion
 from kgwb.bench.results import read_results
-from kgwb.cli import main
 from kgwb.errors import BenchmarkStoppedError, InputError, ModelUnreachableError
 from kgwb.kg import Graph, sample_path
 from kgwb.kg.embeddings import Embeddings
@@ -30,7 +31,6 @@ from kgwb.run.store import find_store
 
 QIR = "chatty_kg/qir"
 PRICES = load_prices()
-DENIS = "https://kgwb.example/films/Denis_Villeneuve"
 Capture = pytest.CaptureFixture[str]
 
 
@@ -54,6 +54,9 @@ class Counting(ChatModel):
         if self.change is None:
             return reply
         return ChatReply(json.dumps(self.change(request, json.loads(reply.text))), model=self.name)
+
+
+bench_films = partial(bench, questions=FILMS_QUESTIONS)
 
 
 @pytest.fixture(scope="module")
@@ -84,8 +87,18 @@ def measured(measured_once: Path, tmp_path: Path) -> Path:
     return folder
 
 
-def edited(name: str = QIR, words: str = "Take care.") -> Prompts:
-    return Prompts().with_text(name, f"{Prompts().text(name)}\n{words}\n")
+def edited(words: str = "Take care.") -> Prompts:
+    return Prompts().with_text(QIR, f"{Prompts().text(QIR)}\n{words}\n")
+
+
+def ask_composer(reply: dict[str, Any], relation: str = "composer") -> dict[str, Any]:
+    """The reply, with another relation in all its triples."""
+    reply["triples"] = [{**triple, "predicate": relation} for triple in reply["triples"]]
+    return reply
+
+
+def compare(before: Path, after: Path) -> ResultsComparison:
+    return ResultsComparison(LoadedResults.read(before), LoadedResults.read(after))
 
 
 def write_prompt(words: str = "Take care.") -> Path:
@@ -94,12 +107,6 @@ def write_prompt(words: str = "Take care.") -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f"{Prompts().text(QIR)}\n{words}\n")
     return path
-
-
-def bench(*more: str, out: str = "r") -> int:
-    """Measure questions of films in the terminal."""
-    file = str(sample_path("films").with_suffix(".questions.jsonl"))
-    return main(["bench", "--kg", "films", "--questions", file, "--out", out, *more])
 
 
 def measure(
@@ -112,12 +119,9 @@ def measure(
 
 def wrong_director(request: ChatRequest, reply: dict[str, Any]) -> dict[str, Any]:
     """Asks for the composer where the changed prompt asks who directed Arrival."""
-    changed = "Take care." in request.messages[-1].content
-    if request.task == QIR and changed and "Who directed Arrival?" in request.messages[-1].content:
-        reply["triples"] = [
-            {**triple, "predicate": "music written by"} for triple in reply["triples"]
-        ]
-    return reply
+    text = request.messages[-1].content
+    is_wrong = request.task == QIR and "Take care." in text and "Who directed Arrival?" in text
+    return ask_composer(reply, "music written by") if is_wrong else reply
 
 
 def test_only_the_changed_agent_is_asked_again_and_what_its_changed_results_change(
@@ -135,11 +139,8 @@ def test_only_the_changed_agent_is_asked_again_and_what_its_changed_results_chan
     assert model.calls == {QIR: 60, "chatty_kg/predicate_selection": 1}
     assert estimate.calls[0] == 60 <= sum(model.calls.values()) <= estimate.calls[1]
     assert sum(row["paid"]["model_calls"] for row in after.rows.values()) == 61
-    [broken] = [
-        change
-        for change in ResultsComparison(LoadedResults.read(measured), after).changes
-        if change.outcome == "broken"
-    ]
+    changes = compare(measured, tmp_path / "again").changes
+    [broken] = [change for change in changes if change.outcome == "broken"]
     assert (broken.before["id"], broken.agent) == ("films-001", "qir")
 
 
@@ -151,25 +152,27 @@ def test_an_agent_that_matters_is_named_with_the_earlier_turn_that_was_answered_
     def other_films(request: ChatRequest, reply: dict[str, Any]) -> dict[str, Any]:
         text = request.messages[-1].content
         is_other = "Who directed Stalker?" in text or "based on" in text
-        if request.task == QIR and "Take care." in text and is_other:
-            reply["triples"] = [{**triple, "predicate": "composer"} for triple in reply["triples"]]
-        return reply
+        is_other &= request.task == QIR and "Take care." in text
+        return ask_composer(reply) if is_other else reply
 
     lab = RetryExperiment(measured, kg=graph, model=Counting(other_films))
     asked = lab.choose_questions(["dialogue=films-stalker"])
     setup = lab.make_setup(edited())
     folder = lab.get_results_folder(setup, "edited")
     lab.ask_again(setup, asked, folder)
-    effect = ResultsComparison(LoadedResults.read(measured), LoadedResults.read(folder))
+    effect = compare(measured, folder)
     changes = {}
     for change in effect.changes:
         turn = change.earlier_turn["id"] if change.earlier_turn else None
         assert change.first_difference is not None
-        decision = change.first_difference.key
-        changes[change.before["id"]] = (change.outcome, change.agent, decision, turn)
-    assert changes["films-stalker-1"] == ("broken", "qir", "qir", None)
-    assert changes["films-stalker-2"] == ("broken", "qir", "context", "films-stalker-1")
-    assert changes["films-stalker-3"] == ("broken", "qir", "qir", "films-stalker-2")
+        if change.outcome == "broken":
+            assert change.agent == "qir"
+            changes[change.before["id"]] = (change.first_difference.key, turn)
+    assert changes == {
+        "films-stalker-1": ("qir", None),
+        "films-stalker-2": ("context", "films-stalker-1"),
+        "films-stalker-3": ("qir", "films-stalker-2"),
+    }
     assert set(effect.by_agent) == {"qir"}
     assert any(
         "3 questions" in line and "When did he die?" in line for line in effect.summary_lines()
@@ -205,23 +208,18 @@ def test_lost_questions_are_asked_and_as_many_that_were_right_with_the_turns_bef
 def test_an_id_is_not_taken_for_a_selector_nor_the_other_way_round(
     graph: Graph, tmp_path: Path
 ) -> None:
-    odd = [
-        BenchQuestion(id="lost", question="Who directed Arrival?", answers=(DENIS,)),
-        BenchQuestion(id="2", question="Who directed Arrival?", answers=("nobody",)),
-        BenchQuestion(
-            id="3", question="Who directed Arrival?", answers=("nobody",), dialogue="", turn=1
-        ),
-    ]
+    right = BenchQuestion(id="lost", question="Who directed Arrival?", answers=(DENIS,))
+    second = right.model_copy(update={"id": "2", "answers": ("nobody",)})
+    third = second.model_copy(update={"id": "3", "dialogue": "", "turn": 1})
+    odd = [right, second, third]
     measure(tmp_path, graph, Counting(), odd)
     experiment = RetryExperiment(tmp_path, kg=graph)
 
     def ids(selector: str) -> list[str]:
         return [question.id for question in experiment.choose_questions([selector])]
 
-    assert ids("lost") == ["2", "3"]
-    assert ids("id=lost") == ["lost"]
-    assert ids("2") == ids("id=2") == ["2"]
-    assert ids("3") == ["3"]
+    assert (ids("lost"), ids("id=lost")) == (["2", "3"], ["lost"])
+    assert (ids("2"), ids("id=2"), ids("3")) == (["2"], ["2"], ["3"])
 
 
 def test_a_setup_without_a_change_is_refused(measured: Path, graph: Graph) -> None:
@@ -242,9 +240,7 @@ def test_a_question_that_comes_out_otherwise_once_is_told_from_one_that_is_broke
             return reply
         asked[text] += 1
         is_odd = "Who directed Arrival?" in text and asked[text] == 1
-        if is_odd or "How long is Seven Samurai?" in text:
-            reply["triples"] = [{**triple, "predicate": "composer"} for triple in reply["triples"]]
-        return reply
+        return ask_composer(reply) if is_odd or "How long is Seven Samurai?" in text else reply
 
     model = Counting(varying)
     lab = RetryExperiment(measured, kg=graph, model=model)
@@ -256,26 +252,21 @@ def test_a_question_that_comes_out_otherwise_once_is_told_from_one_that_is_broke
     lab.ask_again(setup, chosen, folder, repeats=3)  # what was asked once is asked more often
     rows = LoadedResults.read(folder).rows
     repeated = {id_ for id_, row in rows.items() if "asks" in row}
-    effect = ResultsComparison(LoadedResults.read(measured, "first"), LoadedResults.read(folder))
+    effect = compare(measured, folder)
     outcome_by_id = {change.before["id"]: change.outcome for change in effect.changes}
     odd, broken = "films-001", "films-005"
     assert "Seven Samurai" in rows[broken]["question"]
     assert repeated == {odd, broken}
     assert (outcome_by_id[odd], outcome_by_id[broken]) == ("varies by itself", "broken")
-    assert [scores["f1"] for scores in rows[odd]["asks"]] == [0, 1, 1]
-    assert [scores["f1"] for scores in rows[odd]["asks_before"]] == [1, 1, 1]
-    assert [scores["f1"] for scores in rows[broken]["asks"]] == [0, 0, 0]
+    for id_, name, scores in (
+        (odd, "asks", [0, 1, 1]),
+        (odd, "asks_before", [1, 1, 1]),
+        (broken, "asks", [0, 0, 0]),
+    ):
+        assert [each["f1"] for each in rows[id_][name]] == scores
     text = "\n".join(effect.summary_lines())
     assert "4 of 4 times before, 2 of 4 after" in text
     assert "-0.200" in text
-
-
-def test_many_settings_that_differ_are_folded(here: Path) -> None:
-    for profile in ("fast", "paper"):
-        assert bench("--limit", "2", "--profile", profile, out=profile) == 0
-    html = Report("fast", "paper")._repr_html_()
-    folded = re.search(r"<summary>[^/]*>(\d+) settings differ", html)
-    assert folded and int(folded[1]) > 20
 
 
 def test_a_matrix_names_the_best_by_agent_and_by_question(
@@ -284,7 +275,7 @@ def test_a_matrix_names_the_best_by_agent_and_by_question(
     for name, words in (("bad", "Take care."), ("good", "Be careful.")):
         lab = RetryExperiment(measured, kg=graph, model=Counting(wrong_director))
         lab.ask_again(
-            lab.make_setup(edited(words=words)),
+            lab.make_setup(edited(words)),
             lab.choose_questions(["films-001", "films-002"]),
             tmp_path / name,
         )
@@ -316,8 +307,8 @@ def test_a_retry_of_older_results_keeps_what_was_done_before_a_setting_was_added
     data = json.loads(config.read_text(encoding="utf-8"))
     del data["settings"]["relation_examples"]
     config.write_text(json.dumps(data), encoding="utf-8")
-    retry = RetryExperiment(folder, kg=graph).make_setup(typed_settings={"theta": "5"})
-    changed: Any = retry.settings
+    setup = RetryExperiment(folder, kg=graph).make_setup(typed_settings={"theta": "5"})
+    changed: Any = setup.settings
     assert (changed.theta, changed.relation_examples) == (5, False)
 
 
@@ -344,9 +335,8 @@ def test_a_server_that_goes_away_breaks_nothing_and_its_questions_are_asked_agai
     is_down.set()
     with pytest.raises(BenchmarkStoppedError, match="the server refuses the connection"):
         experiment.ask_again(setup, questions, folder)
-    after = LoadedResults.read(folder)
-    assert len(after.rows) == 15
-    comparison = ResultsComparison(LoadedResults.read(measured), after)
+    comparison = compare(measured, folder)
+    assert len(read_results(folder)[1]) == 15
     assert (comparison.counts["broken"], comparison.counts["ended in an error"]) == (0, 5)
     text = "\n".join(comparison.summary_lines())
     assert "5 questions" in text and "the server refuses the connection" in text
@@ -367,32 +357,32 @@ def test_a_retry_says_that_a_file_must_be_named_again(here: Path, capsys: Captur
         "SYSTEM = System('own', answer, [])\n"
     )
     Path("script.py").write_text("SCRIPT = {}\n")
-    assert bench("--limit", "2", "--system", "./own.py", "--model", "scripted:script.py") == 0
-    again = ["retry", "r", "--set", "theta=2"]
+    assert bench_films("--limit", "2", "--system", "./own.py", "--model", "scripted:script.py") == 0
+    again = ["--set", "theta=2"]
     for missing in "--system", "--model":
         capsys.readouterr()
-        assert main(again) == 2
+        assert retry(*again) == 2
         assert missing in capsys.readouterr().err
         again += ["--system", "./own.py"]
-    assert main([*again, "--model", "scripted:script.py"]) == 0
+    assert retry(*again, "--model", "scripted:script.py") == 0
 
 
 def test_prompts_that_were_measured_stay_unless_others_are_given(
     here: Path, capsys: Capture
 ) -> None:
     prompts = write_prompt()
-    assert bench("--limit", "4", "--save-runs", "--prompts", "mine") == 0
+    assert bench_films("--limit", "4", "--save-runs", "--prompts", "mine") == 0
     prompts.unlink()  # the file is gone; the saved runs have its text
     capsys.readouterr()
-    assert main(["retry", "r", "--only", "all", "--set", "theta=1"]) == 0
+    assert retry("--only", "all", "--set", "theta=1") == 0
     lines = capsys.readouterr().out.splitlines()
     changes = [line.strip() for line in lines if " and is now " in line]
     assert changes == ["settings theta was 3 and is now 1"]
-    [folder] = [path for path in Path("r/retries").iterdir() if path.is_dir()]
+    [folder] = retries()
     measured, retried = (read_results(path)[0]["prompts"] for path in (Path("r"), folder))
     assert retried == measured
     write_prompt("Take more care.")
-    assert main(["retry", "r", "--only", "all", "--prompts", "mine"]) == 0
+    assert retry("--only", "all", "--prompts", "mine") == 0
     text = capsys.readouterr().out
     assert f"prompts {QIR} was " in text and "theta" not in text
 
@@ -401,9 +391,9 @@ def test_prompts_that_were_measured_stay_unless_others_are_given(
 def test_a_matrix_of_one_thing_twice_or_of_what_was_measured_is_refused(
     here: Path, each: list[str]
 ) -> None:
-    assert bench("--limit", "2") == 0
-    assert main(["retry", "r", *(part for text in each for part in ("--each", text))]) == 2
-    assert not Path("r/retries").exists()
+    assert bench_films("--limit", "2") == 0
+    assert retry(*(part for text in each for part in ("--each", text))) == 2
+    assert not retries()
 
 
 def test_prompts_and_models_are_a_grid_with_effects_of_either_and_of_both(
@@ -423,19 +413,18 @@ def SCRIPT(request):
 """
     for name, errs in (("one", "True"), ("two", "False")):
         Path(f"{name}.py").write_text(script.replace("ERRS", errs))
-    assert bench("--limit", "4", "--save-runs", "--model", "scripted:one.py") == 0
+    assert bench_films("--limit", "4", "--save-runs", "--model", "scripted:one.py") == 0
     matrix = ["--each", "prompts=measured,mine", "--each", "model=scripted:one.py,scripted:two.py"]
     # What was asked under another name is named as it is asked for now
-    alone = ["retry", "r", "--only", "all", "--prompts", "mine"]
-    assert main([*alone, "--model", "scripted:one.py"]) == 0
+    alone = ["--only", "all", "--prompts", "mine"]
+    assert retry(*alone, "--model", "scripted:one.py") == 0
     capsys.readouterr()
-    assert main(["retry", "r", "--only", "all", *matrix]) == 0
+    assert retry("--only", "all", *matrix) == 0
     out, err = capsys.readouterr()
     assert "A: r; B: prompts=mine" in out
     assert "prompts=measured, model=scripted:one.py: this is what was measured" in out
     assert err.count("kgwb keep") == 2 and "prompts=measured" not in err
-    folders = [path for path in Path("r/retries").iterdir() if (path / "results.jsonl").is_file()]
-    report = Report("r", *sorted(folders, reverse=True))
+    report = Report("r", *sorted(retries(), reverse=True))
     grid = make_grid_table(report.comparisons)
     assert grid.headers == ("F1", "scripted:one.py", "scripted:two.py")
     assert grid.caption.startswith("A: r; B: prompts=mine")
@@ -453,7 +442,7 @@ def SCRIPT(request):
 
     specs = "agent-model=qir=scripted:one.py,qir=scripted:two.py"
     given = ["--model", "scripted:one.py", "--each", matrix[1], "--each", specs]
-    assert main(["retry", "r", "--only", "right", *given]) == 0
+    assert retry("--only", "right", *given) == 0
     grid_lines = capsys.readouterr().out
     assert "scripted:one.py, qir=scripted:two.py" in grid_lines
     assert re.search(r"0 fixed, [1-4] broken, .*of [1-4] question", grid_lines)
@@ -463,19 +452,13 @@ def test_a_model_that_answers_the_same_call_otherwise_is_said_to_have_changed(
     measured: Path, graph: Graph, questions: list[BenchQuestion], tmp_path: Path
 ) -> None:
     def updated(request: ChatRequest, reply: dict[str, Any]) -> dict[str, Any]:
-        if request.task == QIR and "Who directed Arrival?" in request.messages[-1].content:
-            reply["triples"] = [{**triple, "predicate": "composer"} for triple in reply["triples"]]
-        return reply
+        is_arrival = "Who directed Arrival?" in request.messages[-1].content
+        return ask_composer(reply) if request.task == QIR and is_arrival else reply
 
     for name, model in (("same", Counting()), ("updated", Counting(updated))):
         measure(tmp_path / name, graph, model, questions[:3], save_runs=True)
-    before = LoadedResults.read(measured)
-    remarks = [
-        ResultsComparison(before, LoadedResults.read(tmp_path / name)).remarks
-        for name in ("same", "updated")
-    ]
-    assert remarks[0] == []
-    [remark] = remarks[1]
+    assert compare(measured, tmp_path / "same").remarks == []
+    [remark] = compare(measured, tmp_path / "updated").remarks
     assert remark.startswith("1 question: ") and "(qir)" in remark
     assert "temperature 0" in Report(measured, tmp_path / "updated")._repr_html_()
 
@@ -512,16 +495,16 @@ def test_an_estimate_does_not_need_the_tokens_that_a_server_did_not_report(
     measured: Path, graph: Graph
 ) -> None:
     lab = RetryExperiment(measured, kg=graph, model=Counting())
-    rows = lab.earlier_results.rows
-    known = lab.estimate_cost(
-        lab.make_setup(edited()), lab.choose_questions(["films-001"]), prices=PRICES
-    )
+
+    def estimate() -> CostEstimate:
+        asked = lab.choose_questions(["films-001"])
+        return lab.estimate_cost(lab.make_setup(edited()), asked, prices=PRICES)
+
+    known = estimate()
     assert known.tokens == (0, 0) and "about 0 tokens" in str(known)
     half = {"calls": 1, "uncounted_calls": 1, "prompt_tokens": 0, "completion_tokens": 5}
-    rows["films-001"]["models"] = {"openai:large": half}
+    lab.earlier_results.rows["films-001"]["models"] = {"openai:large": half}
     shutil.rmtree(measured / "runs")
     find_store(measured).unlink()
-    part = lab.estimate_cost(
-        lab.make_setup(edited()), lab.choose_questions(["films-001"]), prices=PRICES
-    )
+    part = estimate()
     assert part.tokens is None and "an unknown number of tokens" in str(part)

@@ -34,7 +34,6 @@ from kgwb.bench.metrics import score_answers
 from kgwb.bench.questions import term_to_string
 from kgwb.bench.runner import BenchSetup
 from kgwb.bench.serve import ANY_DATASET, EMPTY_QUERY, Text2SparqlServer, make_answer_query
-from kgwb.cli import main
 from kgwb.errors import (
     GraphUnreachableError,
     InvalidReplyError,
@@ -313,34 +312,6 @@ def test_unfinished_requests_hold_few_threads_for_a_limited_time(
                 time.sleep(0.1)
         assert asked.result(timeout=60)[0] == 200
     assert most <= 1 + 1 + 5  # who serves, who asks, and a worker with four who wait
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((), "no graph was named"),
-        (("--dataset", "films"), "'films' does not have the form IRI=GRAPH"),
-        (("--dataset", "=films"), "'=films' does not have the form IRI=GRAPH"),
-        (("--dataset", "a=films", "--dataset", "a=cars"), "names the dataset a twice"),
-        (("--kg", "films", "--port", "99999"), "cannot listen on 127.0.0.1:99999"),
-        (("--kg", "films", "--host", "192.0.2.1"), "cannot listen on 192.0.2.1:8000"),
-        (
-            ("--kg", "films", "--dialect", "generic"),
-            "a dialect was named, but this graph is not an endpoint",
-        ),
-        (
-            ("--kg=films", "--dataset=a=http://127.0.0.1:9", "--dialect=generic", "--port=99999"),
-            "cannot listen on 127.0.0.1:99999",
-        ),
-        (("--kg", "films", "--host", ""), "its host is empty"),
-        (("--kg", "nosuch.ttl"), "there is no file or folder nosuch.ttl"),
-    ],
-)
-def test_wrong_arguments_of_serve_are_refused(
-    arguments: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["serve", *arguments]) == 2
-    assert message in capsys.readouterr().err
 
 
 # --- the challenge's own client

@@ -1,67 +1,74 @@
 """Questions chosen by their tags and fields, and the test part of a set, by which nothing is chosen."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
+from commands import (
+    DENIS,
+    FILM,
+    bench,
+    measure,
+    retries,
+    retry,
+    rows,
+    working_in,
+    write_questions,
+)
 
+from kgwb.bench import lab
 from kgwb.bench.figures import LoadedResults
-from kgwb.bench.lab import MAX_TEST_LOOKS
 from kgwb.bench.questions import BenchQuestion
-from kgwb.bench.results import read_results
 from kgwb.cli import main
 
-FILM = "https://kgwb.example/films/"
 Capture = pytest.CaptureFixture[str]
 
 
-@pytest.fixture
-def bench(here: Path) -> list[str]:
-    """The command that measures four questions of each part; every second one is lost."""
-    lines = []
+@pytest.fixture(scope="module")
+def measured_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four questions of each part, measured; every second one is lost."""
+    asked = []
     for part, name in (("dev", "dev"), ("test", "held")):
         for number in range(4):
-            gold = "Dune" if number % 2 else "Denis_Villeneuve"
-            line = {"id": f"{name}-{number}", "question": "Who directed Arrival?", "split": part}
+            fields = {"id": f"{name}-{number}", "split": part, "hops": number}
+            gold = f"{FILM}Dune" if number % 2 else DENIS
             tags = ["short", "film"] if number < 3 else "film"
-            lines.append(
-                json.dumps({**line, "answers": [FILM + gold], "tags": tags, "hops": number})
-            )
-    Path("q.jsonl").write_text("\n".join(lines))
-    return "bench --kg films --questions q.jsonl --out r".split()
+            asked.append({**fields, "answers": [gold], "tags": tags})
+    with working_in(tmp_path_factory.mktemp("slices")) as folder:
+        measure(*asked, options=["--save-runs"])
+    return folder
+
+
+@pytest.fixture
+def measured(measured_once: Path, here: Path) -> None:
+    """A copy of them in the working folder."""
+    shutil.copytree(measured_once, here, dirs_exist_ok=True)
 
 
 def ids_in(folder: Path | str) -> list[str]:
-    return [row["id"] for row in read_results(folder)[1]]
-
-
-def retries(folder: str = "r") -> set[Path]:
-    return {path.parent for path in Path(folder).glob("retries/*/results.jsonl")}
+    return [row["id"] for row in rows(folder)]
 
 
 @pytest.mark.parametrize(
     ("slices", "ids"),
     [
-        (["tag=short"], ["dev-0", "dev-1", "dev-2", "held-0", "held-1", "held-2"]),
         (["tag=short", "split=dev"], ["dev-0", "dev-1", "dev-2"]),
-        (["tag=film", "hops=3"], ["dev-3", "held-3"]),
         (["tag=shor"], []),
-        (["tag=short", "hops=3"], []),
     ],
 )
 def test_a_slice_is_measured(
-    slices: list[str], ids: list[str], bench: list[str], capsys: Capture
+    slices: list[str], ids: list[str], measured: None, capsys: Capture
 ) -> None:
     chosen = [argument for text in slices for argument in ("--slice", text)]
-    assert main([*bench, *chosen]) == (0 if ids else 2)
+    assert bench(*chosen, out="part") == (0 if ids else 2)
     if ids:
-        assert ids_in("r") == ids
+        assert ids_in("part") == ids
     else:
         assert "tag=short" in capsys.readouterr().err
 
 
-def test_figures_are_given_by_tag_and_by_part(bench: list[str]) -> None:
-    assert main(bench) == 0
+def test_figures_are_given_by_tag_and_by_part(measured: None) -> None:
     groups = LoadedResults.read(Path("r")).groups
     sizes = {name: len(groups[name].rows) for name in groups if name.startswith(("tag", "split"))}
     assert sizes == {"split dev": 4, "split test": 4, "tag film": 8, "tag short": 6}
@@ -78,38 +85,32 @@ def test_tags_are_read_as_files_have_them(tags: object, read: tuple[str, ...]) -
 
 
 def test_a_slice_of_a_dialogue_has_its_earlier_turns(here: Path) -> None:
-    lines = []
-    for turn, question in enumerate(("Who directed Arrival?", "When was he born?"), 1):
-        line = {"id": f"{turn}", "question": question, "answers": ["x"], "dialogue": "d"}
-        lines.append(json.dumps({**line, "turn": turn, "tags": [f"turn {turn}"]}))
-    lines.append(json.dumps({"id": "alone", "question": "Who directed Dune?", "answers": ["x"]}))
-    Path("q.jsonl").write_text("\n".join(lines))
-    bench = "bench --kg films --questions q.jsonl --out r --slice".split()
-    assert main([*bench, "tag=turn 2"]) == 0
+    second = {"question": "When was he born?", "dialogue": "d", "turn": 2, "tags": ["later"]}
+    write_questions({"dialogue": "d", "turn": 1}, second, {"question": "Who directed Dune?"})
+    assert bench("--slice", "tag=later") == 0
     assert ids_in("r") == ["1", "2"]
 
 
-def test_what_is_lost_of_the_test_part_is_not_shown(bench: list[str], capsys: Capture) -> None:
-    assert main([*bench, "--save-runs"]) == 0
+def test_what_is_lost_of_the_test_part_is_not_shown(measured: None, capsys: Capture) -> None:
+    assert bench() == 0
     printed = capsys.readouterr().out
-    assert main(["retry", "r", "--slice", "split=test", "--only", "all", "--set", "theta=5"]) == 0
+    assert retry("--slice", "split=test", "--only", "all", "--set", "theta=5") == 0
     [folder] = retries()
     assert ids_in(folder) == [f"held-{number}" for number in range(4)]
     assert main(["report", "r", str(folder), "--out", "page.html"]) == 0
     page = Path("page.html").read_text()
     again = capsys.readouterr().out
     assert "held-" not in printed + again and "(--only all --slice split=test)" in again
-    assert main(["retry", "r", "--slice", "tag=short", "--set", "theta=5"]) == 0
+    assert retry("--slice", "tag=short", "--set", "theta=5") == 0
     assert "(--slice tag=short)" in capsys.readouterr().out
     assert ">held-" not in page
     assert "dev-1" in printed and ">dev-1" in page
 
 
-def test_nothing_is_chosen_by_the_test_part(bench: list[str], capsys: Capture) -> None:
-    assert main(bench) == 0
+def test_nothing_is_chosen_by_the_test_part(measured: None, capsys: Capture) -> None:
     known: set[Path] = set()
-    for number, chosen in enumerate(([], ["--only", "lost"], ["--only", "all"]), 4):
-        assert main(["retry", "r", *chosen, "--set", f"theta={number}"]) == 0
+    for number, chosen in enumerate(([], ["--only", "all"]), 4):
+        assert retry(*chosen, "--set", f"theta={number}") == 0
         [folder] = retries() - known
         known.add(folder)
         assert {id_.partition("-")[0] for id_ in ids_in(folder)} == {"dev"}
@@ -121,28 +122,28 @@ def test_nothing_is_chosen_by_the_test_part(bench: list[str], capsys: Capture) -
         [*test_part, "--only", "all", "--only", "held-1"],
         ["--slice", "split=other"],
     ):
-        assert main(["retry", "r", *chosen, "--set", "theta=7"]) == 2
+        assert retry(*chosen, "--set", "theta=7") == 2
     assert retries() == known
-    assert main([*bench[:-1], "held", "--slice", "split=test"]) == 0
+    assert bench("--slice", "split=test", out="held") == 0
     capsys.readouterr()
     assert main(["retry", "held", "--only", "all", "--set", "theta=7"]) == 2
     assert "split=test" in capsys.readouterr().err
 
 
-def test_looks_at_the_test_part_are_counted_and_limited(bench: list[str], capsys: Capture) -> None:
-    assert main(bench) == 0
-    look = ["retry", "r", "--slice", "split=test", "--only", "all", "--set"]
-    for number in range(1, MAX_TEST_LOOKS + 1):
-        for _again in range(2):  # the same change is the same look
-            capsys.readouterr()
-            assert main([*look, f"theta={number + 3}"]) == 0
-            assert f"{number} of {MAX_TEST_LOOKS} changes" in capsys.readouterr().err
-    assert main([*look, f"theta={MAX_TEST_LOOKS + 4}"]) == 2
-    assert main(["retry", "r", "--only", "all", "--set", f"theta={MAX_TEST_LOOKS + 4}"]) == 0
+def test_looks_at_the_test_part_are_counted_and_limited(
+    measured: None, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lab, "MAX_TEST_LOOKS", 2)
+    look = ["--slice", "split=test", "--only", "all", "--set"]
+    for theta, number in ((4, 1), (4, 1), (5, 2)):  # the same change is the same look
+        capsys.readouterr()
+        assert retry(*look, f"theta={theta}") == 0
+        assert f"{number} of 2 changes" in capsys.readouterr().err
+    assert retry(*look, "theta=6") == 2
+    assert retry("--only", "all", "--set", "theta=6") == 0
 
 
-def test_a_slice_of_the_answers_is_judged_and_other_scores_stay(bench: list[str]) -> None:
-    assert main(bench) == 0
+def test_a_slice_of_the_answers_is_judged_and_other_scores_stay(measured: None) -> None:
     Path("s.py").write_text("def score(row):\n    return len(row['id']) == 5\n")
     score = ["score", "r", "--scorer", "./s.py:score"]
     for chosen, judged in ((["hops=3"], 2), (["tag=short", "split=dev"], 5)):
@@ -162,20 +163,11 @@ def test_a_slice_of_the_answers_is_judged_and_other_scores_stay(bench: list[str]
 def test_a_turn_of_the_test_part_that_only_comes_before_a_chosen_one_is_no_look(
     here: Path,
 ) -> None:
-    lines = []
-    turns = ("Who directed Arrival?", "test"), ("When was he born?", "dev")
-    for turn, (question, part) in enumerate(turns, 1):
-        line = {"id": f"{turn}", "question": question, "answers": ["x"], "dialogue": "d"}
-        lines.append(json.dumps({**line, "turn": turn, "split": part}))
-    Path("q.jsonl").write_text("\n".join(lines))
-    assert main("bench --kg films --questions q.jsonl --out r".split()) == 0
-    for chosen, is_test in (
-        (["all"], False),
-        (["lost"], False),
-        (["all", "--slice", "split=test"], True),
-    ):
+    first = {"answers": ["x"], "dialogue": "d", "turn": 1, "split": "test"}
+    measure(first, {**first, "question": "When was he born?", "turn": 2, "split": "dev"})
+    for chosen, is_test in ((["all"], False), (["all", "--slice", "split=test"], True)):
         known = retries()
-        assert main(["retry", "r", "--set", "theta=5", "--only", *chosen]) == 0
+        assert retry("--set", "theta=5", "--only", *chosen) == 0
         for folder in retries() - known:
             assert LoadedResults.read(folder).has_test_part == is_test
     assert len(retries()) == 2

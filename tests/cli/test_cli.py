@@ -2,12 +2,15 @@
 
 import json
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from commands import DENIS, FILM, QUESTION, bench, rows, write_questions
+from tables import read_table
 
 import kgwb
 from kgwb.cli import doctor, main
@@ -17,20 +20,13 @@ from kgwb.kg.dialects import DIALECTS
 from kgwb.llm.rules import BASELINE_REMARK
 
 KEY = "sk-proj-0123456789abcdefTHEKEY"
-QUESTION = "Who directed Arrival?"
-VILLENEUVE = "https://kgwb.example/films/Denis_Villeneuve"
-BENCH = ["bench", "--kg", "films", "--questions", "q.jsonl", "--out", "out"]
+COMPARE = ["compare-profiles", "--kg", "films", "--questions", "q.jsonl"]
 Capture = pytest.CaptureFixture[str]
 pytestmark = pytest.mark.usefixtures("here")
 
 
 def ask(*arguments: str) -> int:
     return main(["ask", "--kg", "films", *arguments])
-
-
-def write_questions(*rows: dict[str, object]) -> None:
-    asked = {"id": "1", "question": QUESTION, "answers": []}
-    Path("q.jsonl").write_text("\n".join(json.dumps(asked | row) for row in rows or ({},)))
 
 
 # --- ask
@@ -55,13 +51,12 @@ def test_ask_prints_the_answer_with_its_support_and_the_steps_if_wanted(
 def test_ask_as_json_for_other_programs(capsys: Capture) -> None:
     assert ask("--json", QUESTION) == 0
     data = json.loads(capsys.readouterr().out)
-    film = "https://kgwb.example/films/"
     assert data["answer"] == {
         "kind": "list",
-        "values": [VILLENEUVE],
+        "values": [DENIS],
         "labels": ["Denis Villeneuve"],
         "text": "Denis Villeneuve",
-        "support": [[film + "Arrival", film + "director", VILLENEUVE]],
+        "support": [[FILM + "Arrival", FILM + "director", DENIS]],
         "texts": [],
         "reason": "",
         "ungrounded": False,
@@ -112,16 +107,6 @@ def test_ask_reads_the_question_in_another_way(capsys: Capture, tmp_path: Path) 
         ask(*surveyor, "--reading", "x", "Films of Denis Villeneuve?")
 
 
-def test_ask_another_system(capsys: Capture) -> None:
-    rounds = ("--set", "debate_rounds=2", "--set", "ablation=none")
-    assert (
-        ask("--steps", "--system", "dog", *rounds, "Where was the director of Stalker born?") == 0
-    )
-    out = capsys.readouterr().out
-    assert "linguist[hop 1/round 2]: " in out
-    assert "→ Zavrazhye\n" in out
-
-
 def test_a_history_is_asked_or_remembered(capsys: Capture) -> None:
     turn = {"question": "Who wrote Dune?", "answers": ["Frank Herbert"], "entities": ["Dune"]}
     Path("history.json").write_text(json.dumps([QUESTION, turn]))
@@ -148,34 +133,6 @@ def test_settings_are_taken_by_name_and_a_saved_run_answers_again() -> None:
     saved = json.loads(Path("run.jsonl").read_text().splitlines()[0])["settings"]
     assert (saved["profile"], saved["theta"], saved["multi_turn"]) == ("paper", 1, False)
     assert ask("--profile", "paper", "--agent-model", "qir=replay:run.jsonl", QUESTION) == 0
-
-
-@pytest.mark.parametrize(
-    ("arguments", "complaint"),
-    [
-        (["--kg", "nowhere.ttl", QUESTION], "there is no file or folder nowhere.ttl"),
-        (["--system", "oracle", QUESTION], "choose one of chatty_kg, dog"),
-        (["--set", "theta", QUESTION], "'theta' does not have the form NAME=VALUE"),
-        (["--set", "theta=many", QUESTION], "theta is 'many'"),
-        (["--set", f"query_num={10**20}", QUESTION], "query_num is 100000000000000000000"),
-        (["--set", "model_timeout_s=inf", QUESTION], "model_timeout_s is inf"),
-        (["--agent-model", "oracle=rules", QUESTION], "chatty_kg has no agent 'oracle'"),
-        (["--save", "x" * 300, QUESTION], "cannot write the run"),
-        (["--prompts", "x" * 300, QUESTION], "there is no folder x"),
-        (["why " * 1001], "the question has 1,001 words"),
-        (
-            ["--systems", "chatty_kg,dog", "--json", QUESTION],
-            "--json, --save and --steps cannot be used with --systems",
-        ),
-    ],
-)
-def test_wrong_arguments_of_ask_are_refused_with_a_hint(
-    capsys: Capture, arguments: list[str], complaint: str
-) -> None:
-    assert ask(*arguments) == 2
-    error = capsys.readouterr().err
-    assert complaint in error
-    assert "What to do: " in error
 
 
 def test_a_run_that_fails_shows_its_steps_up_to_the_failure(capsys: Capture) -> None:
@@ -216,34 +173,39 @@ def test_bench_fails_if_every_question_fails(capsys: Capture) -> None:
     write_questions()
     ask("--save", "run.jsonl", "Who directed Dune: Part Two?")
     no_reply = ["--model", "replay:run.jsonl"]
-    assert main([*BENCH, *no_reply]) == 2
+    assert bench(*no_reply, out="out") == 2
     assert "out" in capsys.readouterr().err.splitlines()[-1]
-    assert main([*BENCH, *no_reply]) == 2  # as it was asked before
-    write_questions({"id": "1"}, {"id": "2", "question": "Who directed Dune: Part Two?"})
-    assert main([*BENCH, *no_reply]) == 0
+    assert bench(*no_reply, out="out") == 2  # as it was asked before
+    write_questions({}, {"question": "Who directed Dune: Part Two?"})
+    assert bench(*no_reply, out="out") == 0
 
 
 def test_bench_says_which_of_several_systems_lack_a_setting(capsys: Capture) -> None:
     write_questions()
     several = ["--systems", "chatty_kg,dog,triad"]
-    assert main([*BENCH, *several, "--set", "query_num=1"]) == 2
+    assert bench(*several, "--set", "query_num=1", out="out") == 2
     error = capsys.readouterr().err
     assert "dog has no query_num; triad has no query_num" in error and "chatty_kg has" not in error
-    assert main([*BENCH, *several, "--each", "ablation=none,all"]) == 2
+    assert bench(*several, "--each", "ablation=none,all", out="out") == 2
     assert "chatty_kg has no ablation" in capsys.readouterr().err
     assert not Path("out").exists()
 
 
 def test_bench_scores_by_hops_and_type_and_resumes(capsys: Capture) -> None:
     write_questions(
-        {"answers": [VILLENEUVE], "hops": 1, "type": "factoid"},
-        {"id": "2", "question": "Who directed Qwertyuiop?", "hops": 1, "language": "\x1b]0;x\x07"},
+        {"hops": 1, "type": "factoid"},
+        {
+            "question": "Who directed Qwertyuiop?",
+            "answers": [],
+            "hops": 1,
+            "language": "\x1b]0;x\x07",
+        },
     )
-    assert main([*BENCH, "--workers", "2", "--limit", "1"]) == 0
-    assert main(BENCH) == 0
+    assert bench("--workers", "2", "--limit", "1", out="out") == 0
+    assert bench(out="out") == 0
     out = capsys.readouterr().out
     right = r" +1\.000 \[1\.000, 1\.000]" * 2 + r" +1\.000" * 10
-    rows = re.findall(rf"^(\w.*\w) +(\d){right} +0 +0$", out, re.MULTILINE)
+    found = re.findall(rf"^(\w.*\w) +(\d){right} +0 +0$", out, re.MULTILINE)
     parts = [
         ("all", "2"),
         ("answerable", "1"),
@@ -251,20 +213,16 @@ def test_bench_scores_by_hops_and_type_and_resumes(capsys: Capture) -> None:
         ("hops 1", "2"),
         ("type factoid", "1"),
     ]
-    assert rows[-5:] == parts
+    assert found[-5:] == parts
     assert not {"\x1b", "\x07"} & {*out}
-    assert len(Path("out/results.jsonl").read_text().splitlines()) == 2
-    assert main([*BENCH, "--set", "theta=1"]) == 2
+    assert len(rows("out")) == 2
+    assert bench("--set", "theta=1", out="out") == 2
     assert "theta was 3" in capsys.readouterr().err
 
 
 def test_bench_tells_a_gold_text_from_the_thing_of_that_name(capsys: Capture) -> None:
-    lines = [
-        {"id": "1", "question": "Who directed Arrival?", "answers": ["Denis Villeneuve"]},
-        {"id": "2", "question": "Who directed Sicario?", "answers": []},
-    ]
-    Path("named.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    main(["bench", "--kg", "films", "--questions", "named.jsonl", "--out", "named"])
+    write_questions({"answers": ["Denis Villeneuve"]}, {"answers": []})
+    bench()
     lost = [line for line in capsys.readouterr().out.splitlines() if line.startswith("wrong")]
     director = "Denis Villeneuve (https://kgwb.example/films/Denis_Villeneuve)"
     assert lost[0].endswith(f"→ {director}; right: Denis Villeneuve")
@@ -272,21 +230,18 @@ def test_bench_tells_a_gold_text_from_the_thing_of_that_name(capsys: Capture) ->
 
 
 def test_bench_asks_every_nth_question_but_no_torn_dialogue(capsys: Capture) -> None:
-    write_questions(*({"id": str(number)} for number in range(5)))
-    assert main([*BENCH, "--every", "2", "--limit", "2"]) == 0
-    rows = map(json.loads, Path("out/results.jsonl").read_text().splitlines())
-    assert [row["id"] for row in rows] == ["0", "2"]
-    write_questions(
-        {"id": "1", "dialogue": "a", "turn": 1}, {"id": "2", "dialogue": "a", "turn": 2}
-    )
-    assert main([*BENCH, "--every", "2"]) == 2
+    write_questions(*[{}] * 5)
+    assert bench("--every", "2", "--limit", "2", out="out") == 0
+    assert [row["id"] for row in rows("out")] == ["1", "3"]
+    write_questions({"dialogue": "a", "turn": 1}, {"dialogue": "a", "turn": 2})
+    assert bench("--every", "2", out="out") == 2
     assert "--every" in capsys.readouterr().err
 
 
 def test_bench_measures_each_value_of_a_setting(capsys: Capture) -> None:
     question = "Where was the director of Stalker born?"
     write_questions({"question": question, "answers": ["https://kgwb.example/films/Zavrazhye"]})
-    assert main([*BENCH, "--system", "dog", "--each", "ablation=none,no_focusing"]) == 0
+    assert bench("--system", "dog", "--each", "ablation=none,no_focusing", out="out") == 0
     out = capsys.readouterr().out
     folders = ["ablation=none", "ablation=no_focusing"]
     assert re.findall(r"^all +1 +(\d\.\d+) ", out, re.MULTILINE) == ["1.000", "0.000"]
@@ -296,8 +251,8 @@ def test_bench_measures_each_value_of_a_setting(capsys: Capture) -> None:
 
 
 def test_compare_profiles_switches_each_setting_of_the_other_profile_alone(capsys: Capture) -> None:
-    write_questions({"answers": [VILLENEUVE]})
-    command = ["compare-profiles", *BENCH[1:], "--system", "dog"]
+    write_questions()
+    command = [*COMPARE, "--out", "out", "--system", "dog"]
     assert main([*command, "--set", "debate_rounds=2"]) == 0
     paper = kgwb.profile("paper", system="dog", debate_rounds=2)
     fast = kgwb.profile("fast", system="dog", debate_rounds=2).to_data()
@@ -313,90 +268,33 @@ def test_compare_profiles_switches_each_setting_of_the_other_profile_alone(capsy
     assert "code is not published" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    "option", [["--systems", "all"], ["--each", "theta=1,2"], ["--ladder"], ["--retention"]]
-)
-def test_compare_profiles_takes_no_option_that_it_has_no_use_for(
-    option: list[str], capsys: Capture
-) -> None:
-    write_questions()
-    with pytest.raises(SystemExit):
-        main(["compare-profiles", *BENCH[1:], *option])
-    assert f"unrecognized arguments: {' '.join(option)}" in capsys.readouterr().err
-
-
 def test_compare_profiles_counts_the_questions_asked_for_and_names_what_failed(
     capsys: Capture,
 ) -> None:
-    write_questions({"answers": [VILLENEUVE]}, {"id": "2", "answers": ["http://e/nobody"]})
-    command = ["--kg", "films", "--questions", "q.jsonl", "--system", "dog"]
-    assert main(["bench", *command, "--out", "out/fast"]) == 0
-    assert main(["compare-profiles", *command, "--out", "out", "--limit", "1"]) == 0
+    write_questions({}, {"answers": ["http://e/nobody"]})
+    command = [*COMPARE, "--system", "dog"]
+    assert bench("--system", "dog", out="out/fast") == 0
+    assert main([*command, "--out", "out", "--limit", "1"]) == 0
     table = capsys.readouterr().out.partition("settings ")[2]
     assert table.splitlines()[1].split()[:2] == ["fast", "1.000"]
     ask("--save", "run.jsonl", "Who directed Dune: Part Two?")
     no_reply = ["--model", "replay:run.jsonl"]
-    assert main(["compare-profiles", *command, "--out", "failed", *no_reply]) == 2
-    last_line = capsys.readouterr().err.splitlines()[-1]
-    assert "every question ended in an error: failed/fast, failed/" in last_line
+    assert main([*command, "--out", "failed", *no_reply]) == 2
+    assert "failed/fast, failed/" in capsys.readouterr().err.splitlines()[-1]
 
 
 def test_bench_keeps_two_folders_of_prompts_with_one_name_apart(capsys: Capture) -> None:
-    write_questions({"answers": [VILLENEUVE]})
+    write_questions()
     for parent in ("a", "c"):
         Path(parent, "p", "chatty_kg").mkdir(parents=True)
-    assert main([*BENCH, "--each", "prompts=a/p,c/p,a"]) == 0
+    assert bench("--each", "prompts=a/p,c/p,a", out="out") == 0
     folders = ["prompts=a%2Fp", "prompts=c%2Fp", "prompts=a"]
     named = re.findall(r"^prompts=[^:\n]*$", capsys.readouterr().out, re.MULTILINE)
     assert named == ["prompts=a/p", "prompts=c/p", "prompts=a"]
     assert all(Path("out", folder, "results.jsonl").exists() for folder in folders)
     Path("link").symlink_to("a/p")
-    assert main([*BENCH, "--each", "prompts=a/p,link"]) == 2
+    assert bench("--each", "prompts=a/p,link", out="out") == 2
     assert "twice" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("arguments", "complaint", "remedy"),
-    [
-        (
-            ["--each", "ablation=none,all"],
-            "ablation is 'all'",
-            "input should be 'none', 'no_focusing'",
-        ),
-        (["--each", "theta=1,2,01"], "--each has theta=01 twice", "give each value once"),
-        (["--each", "theta"], "'theta' does not have the form NAME=V1,V2,...", "write it as"),
-        (["--each", "=1"], "'=1' does not have the form NAME=V1,V2,...", "write it as"),
-        (
-            ["--each", "theta="],
-            "theta is ''",
-            "give theta another value: input should be a valid integer",
-        ),
-        (["--each", "tehta=1,2"], "no setting named tehta", "the settings are"),
-        (
-            ["--ladder", "--system", "no_gold.py"],
-            "the system no_gold has no gold decisions",
-            "leave out the ladder",
-        ),
-        (["--retention"], "no question of q.jsonl is in a dialogue", "leave --retention out"),
-    ],
-)
-def test_wrong_arguments_of_bench_are_refused_before_any_question_is_asked(
-    arguments: list[str],
-    complaint: str,
-    remedy: str,
-    capsys: Capture,
-) -> None:
-    write_questions()
-    Path("no_gold.py").write_text(
-        "from kgwb.build import Answer, Question, agent, System\n"
-        "@agent\ndef copy(text: str) -> str:\n    return text\n"
-        'SYSTEM = System("no_gold", lambda question, dialogue, run: Answer("list"), (copy,))\n'
-    )
-    assert main([*BENCH, "--system", "dog", *arguments]) == 2
-    error = capsys.readouterr().err
-    assert complaint in error
-    assert remedy in error
-    assert not Path("out").exists()
 
 
 def test_an_interrupted_bench_says_how_far_it_came(
@@ -407,7 +305,7 @@ def test_an_interrupted_bench_says_how_far_it_came(
 
     monkeypatch.setattr("kgwb.bench.runner.Benchmark.run", interrupt)
     write_questions()
-    assert main(BENCH) == 130
+    assert bench(out="out") == 130
     assert "0 of 1" in capsys.readouterr().err
 
 
@@ -584,10 +482,25 @@ def test_help_and_version_are_fast() -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [[], ["sing"], ["demo", "--loud"], ["bench", "--workers", "0"]]
+    "row",
+    read_table(Path(__file__).with_name("wrong_commands.toml")),
+    ids=lambda row: row["command"],
 )
-def test_wrong_commands_are_refused(arguments: list[str], capsys: Capture) -> None:
-    with pytest.raises(SystemExit) as leaving:
-        main(arguments)
-    assert leaving.value.code == 2
-    assert "usage: kgwb" in capsys.readouterr().err
+def test_a_wrong_command_is_refused_before_anything_is_asked(
+    row: dict[str, str], capsys: Capture
+) -> None:
+    write_questions()
+    Path("no_gold.py").write_text(
+        "from kgwb.build import Answer, Question, agent, System\n"
+        "@agent\ndef copy(text: str) -> str:\n    return text\n"
+        'SYSTEM = System("no_gold", lambda question, dialogue, run: Answer("list"), (copy,))\n'
+    )
+    command = row["command"].format(long="x" * 300, words="why " * 1001)
+    try:
+        code: object = main(shlex.split(command))
+    except SystemExit as leaving:
+        code = leaving.code
+    said = capsys.readouterr().err
+    assert code == 2 and row["says"] in said
+    assert "What to do: " in said or "usage: kgwb" in said
+    assert not Path("out").exists()
