@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pyoxigraph as ox
 import pytest
 import rdflib
+import small
 import SPARQLWrapper as sw
 from pipeline_servers import Endpoint
 from pyparsing import ParseException
 from rdflib.plugins.sparql import prepareQuery
-from small import FILMS, films, iri
+from small import FILMS, answer_of, films, iri
 
-import kgwb
 from kgwb import open_kg
 from kgwb.build import (
     Answer,
@@ -39,8 +38,8 @@ CONSTRUCT = PREFIX + "CONSTRUCT { ?film :by ?person } WHERE { ?film :director ?p
 DIRECTED = (iri("arrival"), iri("director"), iri("denis"))
 
 
-def system_of(work: Any) -> System:
-    """A system whose one step does the work."""
+def run_of(work: Any) -> Run:
+    """A run whose one step does the work; not executed yet."""
 
     @agent
     def look() -> Any:
@@ -49,11 +48,7 @@ def system_of(work: Any) -> System:
     def answer(question: Any, dialogue: Any, run: Run) -> Answer:
         return Answer("list", text=str(look()))
 
-    return System("looking", answer, [look])
-
-
-def run_of(work: Any) -> Run:
-    return Run(system_of(work), "Who?", kg=films(), models=None)
+    return small.run_of(System("looking", answer, [look]), "Who?", None)
 
 
 def plain_films() -> rdflib.Graph:
@@ -94,27 +89,6 @@ def test_ask_and_construct_are_as_in_rdflib() -> None:
     assert [call.kind for call in run.calls.values()] == ["construct", "ask"]
 
 
-def test_bindings_and_prefixes_are_in_the_recorded_query(tmp_path: Path) -> None:
-    wrapped = wrap_rdflib(plain_films())
-    query = "SELECT ?film WHERE { ?film k:director ?person . ?film a k:Film } ORDER BY ?film"
-
-    def work() -> list[str]:
-        rows = wrapped.query(
-            query,
-            initNs={"k": "http://example.org/"},
-            initBindings={"person": iri("denis")},
-        )
-        return [str(row.film) for row in rows]
-
-    run = run_of(work).go()
-    assert run.output("look") == [str(iri(film)) for film in ("arrival", "dune", "sicario")]
-    [call] = run.calls.values()
-    rows = films().select(call.request["query"]).rows
-    assert [str(film) for (film,) in rows] == run.output("look")
-    loaded = kgwb.load_run(run.save(tmp_path / "run.jsonl"), system=run.system)
-    assert loaded.output("look") == run.output("look")
-
-
 BOUND_EARLY = {
     "a count": "SELECT (COUNT(?film) AS ?n) { ?film :director ?person }",
     "a group": "SELECT ?p (COUNT(?film) AS ?n) { ?film :director ?person ; ?p ?o } GROUP BY ?p",
@@ -139,12 +113,20 @@ def test_the_recorded_query_gives_what_the_bindings_gave(query: str) -> None:
     again = plain_films().query(recorded)
     asked = plain_films().query(query, initBindings=bindings)
     assert sorted(again, key=str) == sorted(asked, key=str)
-    kg = films()
     if query.count("ASK"):
-        assert kg.ask(recorded) == asked.askAnswer
+        assert films().ask(recorded) == asked.askAnswer
     else:
-        rows = [tuple(map(str, row)) for row in kg.select(recorded).rows]
+        rows = [tuple(map(str, row)) for row in films().select(recorded).rows]
         assert sorted(rows) == sorted(tuple(map(str, row)) for row in asked)  # type: ignore[arg-type]
+
+
+def test_prefixes_are_in_the_recorded_query() -> None:
+    wrapped = wrap_rdflib(plain_films())
+    query = "SELECT ?film { ?film k:director ?person }"
+    given: Any = {"initBindings": {"person": iri("denis")}, "initNs": {"k": "http://example.org/"}}
+    run = run_of(lambda: len(list(wrapped.query(query, **given)))).go()
+    [call] = run.calls.values()
+    assert len(films().select(call.request["query"]).rows) == run.output("look") == 3
 
 
 def test_an_update_is_run_as_by_the_plain_graph() -> None:
@@ -261,9 +243,8 @@ def test_a_check_without_a_graph_asks_for_none() -> None:
 
 def test_an_answer_that_no_recorded_query_found_has_a_note() -> None:
     graph = wrap_rdflib(rdflib.Graph().parse(data=FILMS, format="turtle"))
-    run = Run(system_reading(graph, by_query=False), "Who?", kg=films(), models=None).go()
-    assert run.answer is not None
-    assert run.answer.support == ()
+    run = small.run_of(system_reading(graph, by_query=False), "Who?", None).go()
+    assert answer_of(run).support == ()
     assert any("graph.objects" in note for note in run["to_answer"].notes)
 
 
@@ -279,14 +260,12 @@ def test_a_query_with_a_mistake_fails_as_in_rdflib() -> None:
     graph = plain_films()
     wrapped = wrap_rdflib(graph)
 
-    def error_of(asked: rdflib.Graph) -> str:
-        try:
+    def refused(asked: rdflib.Graph) -> bool:
+        with pytest.raises((QueryError, ParseException)):
             asked.query("SELECT WHERE {")
-        except (QueryError, ParseException) as error:
-            return type(error).__name__
-        return ""
+        return True
 
-    assert run_of(lambda: error_of(wrapped)).go().output("look") == error_of(graph) != ""
+    assert run_of(lambda: refused(wrapped)).go().output("look") and refused(graph)
 
 
 def annotated() -> rdflib.Graph:
@@ -313,11 +292,6 @@ def test_an_rdflib_graph_with_annotations_opens() -> None:
     assert str(number) == "5"
 
 
-def test_a_dataset_is_refused() -> None:
-    with pytest.raises(SettingError, match="Dataset"):
-        wrap_rdflib(rdflib.Dataset())
-
-
 # --- SPARQLWrapper
 
 
@@ -333,7 +307,6 @@ def wrapper_of(endpoint: Endpoint, query: str, return_format: str = sw.JSON) -> 
     [
         SELECT + " ORDER BY ?film",
         ASK,
-        PREFIX + "# ask again later\nSELECT ?film { ?film :director ?x } ORDER BY ?film",
         PREFIX + "# select\nASK { :arrival :director :denis }",
         "PREFIX drop: <http://example.org/> SELECT ?film { ?film drop:director ?x } ORDER BY ?film",
         "BASE <http://example.org/ask> " + ASK,
@@ -408,19 +381,19 @@ def test_an_endpoint_is_not_asked_without_triples_that_it_cannot_leave_out(
 def test_a_mistake_is_refused_as_by_the_wrapper(endpoint: Endpoint) -> None:
     wrapped = wrap_sparqlwrapper(wrapper_of(endpoint, "SELECT WHERE {"))
 
-    def work() -> str:
-        try:
+    def refused() -> bool:
+        with pytest.raises((sw.SPARQLExceptions.QueryBadFormed, QueryError)):
             wrapped.query()
-        except (sw.SPARQLExceptions.QueryBadFormed, QueryError):
-            return "refused"
-        return ""
+        return True
 
-    assert run_of(work).go().output("look") == "refused"
+    assert run_of(refused).go().output("look")
 
 
-def test_what_is_no_wrapper_is_refused() -> None:
+def test_what_is_no_graph_and_no_wrapper_is_refused() -> None:
     with pytest.raises(SettingError, match="SPARQLWrapper"):
         wrap_sparqlwrapper(object())
+    with pytest.raises(SettingError, match="Dataset"):
+        wrap_rdflib(rdflib.Dataset())
 
 
 @pytest.mark.parametrize(
@@ -446,14 +419,8 @@ def test_an_answer_without_values_says_whether_a_query_gave_none(
             list(graph.query(query))
         return []
 
-    def answer(question: str) -> list[str]:
-        return look_up(question)
-
-    run = Run(
-        system_from_function("nothing", answer, agents=[look_up]), "Who?", kg=films(), models=None
-    )
-    found = run.go().answer
-    assert found is not None
+    system = system_from_function("nothing", look_up, agents=[])
+    found = answer_of(small.run_of(system, "Who?", None).go())
     assert found.reason.startswith(reason)
     assert len(found.queries) == query_count
     assert ("no query" in found.reason) == (query is None)
@@ -468,8 +435,7 @@ def test_a_truth_value_stands_on_the_query_that_gave_it(value: bool, query: str)
         return make_answer(value)
 
     system = System("asking", lambda question, dialogue, run: look(run), [look])
-    answer = Run(system, "Is it?", kg=films(), models=None).go().answer
-    assert answer is not None
+    answer = answer_of(small.run_of(system, "Is it?", None).go())
     assert (answer.kind, answer.queries) == ("boolean", (query,))
     assert answer.support == ((DIRECTED,) if value else ())
 

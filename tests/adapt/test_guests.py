@@ -12,10 +12,12 @@ import rdflib
 from pipeline_servers import Endpoint
 from pydantic import BaseModel
 from rdflib.plugins.stores.sparqlstore import SPARQLStore
-from small import FILMS, films
+from small import FILMS, answer_of, films, run_of
+from tables import read_table
 
 import kgwb
 from kgwb.build import (
+    Answer,
     agent,
     check_system,
     make_answer,
@@ -34,7 +36,7 @@ from kgwb.run.http_protocols import shown_text
 
 def run_of_function(function: Any, agents: list[Any], **options: Any) -> Run:
     system = system_from_function("guest", function, agents=agents, **options)
-    return Run(system, "Who?", kg=films(), models=None).go()
+    return run_of(system, "Who?", None).go()
 
 
 # --- comparing
@@ -86,9 +88,8 @@ def test_fields_that_are_drawn_by_chance_can_be_named(varying: list[str]) -> Non
     system = system_from_function("guest", answer, agents=[find])
     [problem] = [text for text in check_system(system, "Who?").problems if text.startswith("find")]
     assert "found[0].id" in problem
-    system = system_from_function("guest", answer, agents=[find], varying=varying)
-    assert check_system(system, "Who?")
-    run = Run(system, "Who?", kg=films(), models=None).go()
+    run = run_of_function(answer, [find], varying=varying)
+    assert check_system(run.system, "Who?")
     assert all(pair.status == "same" for pair in run.diff(run.fork().go()))
 
 
@@ -137,8 +138,7 @@ def test_the_output_of_a_step_is_what_it_returned_then() -> None:
         return [state["found"].name]
 
     run = run_of_function(answer, [draft, change])
-    assert run.answer is not None
-    assert run.answer.labels == ("Arrival",)
+    assert answer_of(run).labels == ("Arrival",)
     assert run.output("draft") == {"log": [], "found": Found(id="1", name="Dune")}
     assert run["change"].inputs["state"]["log"] == []
 
@@ -183,14 +183,13 @@ def test_a_graph_of_an_endpoint_is_known_by_its_address(endpoint: Endpoint, tmp_
         query = "SELECT ?film { ?film <http://example.org/director> ?person } ORDER BY ?film"
         return [str(row.film) for row in graph.query(query)]  # type: ignore[union-attr]
 
-    system = system_from_function("remote", look, agents=[])
-    run = Run(system, "Who?", kg=films(), models=None).go()
+    run = run_of_function(look, [])
     assert len(run.output("look")) == 4
     assert len(endpoint.queries) == 1
     assert not run.past_calls
-    assert check_system(system, "Who?", kg=films()).problems == ()
+    assert check_system(run.system, "Who?", kg=films()).problems == ()
     count = len(endpoint.queries)
-    replay = kgwb.load_run(run.save(tmp_path / "run.jsonl"), system=system)
+    replay = kgwb.load_run(run.save(tmp_path / "run.jsonl"), system=run.system)
     assert replay.output("look") == run.output("look")
     assert len(endpoint.queries) == count
 
@@ -198,64 +197,37 @@ def test_a_graph_of_an_endpoint_is_known_by_its_address(endpoint: Endpoint, tmp_
 # --- sentences
 
 
-NAMED = "Denis Villeneuve"
 DIRECTED = "SELECT ?person { <http://example.org/arrival> <http://example.org/director> ?person }"
 
 
-@pytest.mark.parametrize(
-    ("returned", "queries", "labels", "text"),
-    [
-        ({"result": "It was Denis.", "sparql_query": DIRECTED}, None, ["denis"], "It was Denis."),
-        ("It was Denis.", [DIRECTED], ["denis"], "It was Denis."),
-        ("It was Denis.", None, ["It was Denis."], ""),
-        (f"{NAMED} did.", None, ["denis"], f"{NAMED} did."),
-        (f"{NAMED}s did.", None, [f"{NAMED}s did."], ""),
-        (
-            {"query": "Who?", "result": "It was Denis.", "sparql": DIRECTED.replace(" ", "\n  ")},
-            None,
-            ["denis"],
-            "It was Denis.",
-        ),
-        ({"result": ["http://example.org/denis"], "query": DIRECTED}, None, ["denis"], ""),
-        ({"result": "It was Denis.", "other": 1}, None, None, ""),
-        ({"result": "arrival", "sparql": DIRECTED}, None, ["arrival"], ""),  # a part of the query
-    ],
-)
-def test_a_sentence_has_the_rows_of_its_query_as_values(
-    returned: Any, queries: Any, labels: Any, text: str
-) -> None:
+def says(returned: Any, queries: Any = None, query: str = DIRECTED) -> Answer:
+    """The answer of a pipeline that asks a query and returns something."""
     graph = wrap_rdflib(rdflib.Graph().parse(data=FILMS, format="turtle"))
 
     @agent
     def look(question: str) -> Any:
-        list(graph.query(DIRECTED))
+        list(graph.query(query))
         return returned
 
-    def to_answer(found: Any) -> Any:
-        return make_answer(found, queries)
+    return answer_of(run_of_function(look, [], to_answer=lambda found: make_answer(found, queries)))
 
-    system = system_from_function("says", look, agents=[], to_answer=to_answer)
-    answer = Run(system, "Who?", kg=films(), models=None).go().answer
-    assert answer is not None
-    assert answer.text == text
-    if labels is not None:
-        assert [label.casefold().split()[0] for label in answer.labels] == [
-            label.casefold().split()[0] for label in labels
-        ]
-    assert bool(answer.support) == (labels is not None and "denis" in labels)
+
+@pytest.mark.parametrize(
+    "row",
+    read_table(Path(__file__).with_name("sentences.jsonl")),
+    ids=lambda row: str(row["returned"]),
+)
+def test_a_sentence_has_the_rows_of_its_query_as_values(row: dict[str, Any]) -> None:
+    answer = says(row["returned"], row.get("queries"))
+    assert answer.text == row["text"]
+    if row["labels"] is not None:
+        assert list(answer.labels) == row["labels"]
+    assert bool(answer.support) == (row["labels"] == ["Denis Villeneuve"])
 
 
 def test_an_empty_cell_is_named_in_no_sentence() -> None:
-    graph = wrap_rdflib(rdflib.Graph().parse(data=FILMS, format="turtle"))
-
-    @agent
-    def look(question: str) -> Any:
-        list(graph.query('SELECT ?text { VALUES ?text { "" } }'))
-        return "It was Denis."
-
-    run = Run(system_from_function("says", look, agents=[]), "Who?", kg=films(), models=None).go()
-    assert run.answer is not None
-    assert run.answer.labels == ("It was Denis.",)
+    answer = says("It was Denis.", query='SELECT ?text { VALUES ?text { "" } }')
+    assert answer.labels == ("It was Denis.",)
 
 
 # --- LangGraph
@@ -305,14 +277,11 @@ def system_of(graph: Any) -> Any:
 
 
 def test_an_edited_output_of_a_node_keeps_the_types_of_the_state(tmp_path: Path) -> None:
-    run = Run(system_of(graph_of(find_intent, answer_it)), "Who?", kg=films(), models=None).go()
-    value = {
-        "intent": {"intent": "composer"},
-        "messages": [{"role": "assistant", "content": "edited"}],
-    }
+    run = run_of(system_of(graph_of(find_intent, answer_it)), "Who?", None).go()
+    messages = [{"role": "assistant", "content": "edited"}]
+    value = {"intent": {"intent": "composer"}, "messages": messages}
     edited = run.fork().override("find_intent", value).go()
-    assert edited.answer is not None
-    assert edited.answer.labels == ("composer", "edited")
+    assert answer_of(edited).labels == ("composer", "edited")
     loaded = kgwb.load_run(edited.save(tmp_path / "run.jsonl"), system=edited.system)
     assert loaded.answer == edited.answer
     with pytest.raises(OverrideError, match="intent"):
@@ -320,10 +289,9 @@ def test_an_edited_output_of_a_node_keeps_the_types_of_the_state(tmp_path: Path)
 
 
 def test_an_unedited_fork_of_a_graph_with_messages_differs_nowhere() -> None:
-    run = Run(system_of(graph_of(find_intent, answer_it)), "Who?", kg=films(), models=None).go()
+    run = run_of(system_of(graph_of(find_intent, answer_it)), "Who?", None).go()
     again = run.fork().go()
-    before = run.output("find_intent")["messages"], run["answer_it"].inputs["state"]["messages"]
-    after = again.output("find_intent")["messages"], again["answer_it"].inputs["state"]["messages"]
+    before, after = (each["answer_it"].inputs["state"]["messages"] for each in (run, again))
     assert before != after  # LangGraph draws the ids of messages
     assert {pair.status for pair in run.diff(again)} == {"same"}
 
@@ -334,7 +302,7 @@ def ask_back(state: Any) -> Any:
 
 
 def test_a_graph_that_stops_at_an_interrupt_says_so() -> None:
-    run = Run(system_of(graph_of(ask_back)), "Who?", kg=films(), models=None)
+    run = run_of(system_of(graph_of(ask_back)), "Who?", None)
     with pytest.raises(SettingError, match="Which one"):
         run.go()
     assert run.override("ask_back", {"values": ["Dune"]}).go().answer

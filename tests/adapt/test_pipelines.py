@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from commands import bench, rows, write_questions
 from pipeline_servers import ChatServer, Endpoint
-from small import films, iri
+from small import answer_of, films, iri
 
 import kgwb
-from kgwb.bench.results import read_results
+from kgwb.bench import Report
 from kgwb.build import System, check_system
-from kgwb.cli import main
 from kgwb.llm.rules import BASELINE_REMARK
 from kgwb.run import Run
 from kgwb.run.systems import resolve_system
@@ -145,21 +144,20 @@ def model_calls(run: Run) -> int:
     return len([call for call in run.calls.values() if call.kind == "model"])
 
 
-def test_its_functions_are_steps_in_the_same_order_each_time(run: Run, row: Pipeline) -> None:
+def test_its_functions_are_steps_and_its_answer_has_support(
+    system: System, run: Run, row: Pipeline
+) -> None:
     assert steps_of(run) == row.steps
-    totals = run.totals
-    assert (totals.model_calls, totals.live_model_calls) == (row.model_calls, row.model_calls)
+    assert run.totals.model_calls == run.totals.live_model_calls == row.model_calls
     assert not run.past_calls
     again = run.fork().go()
-    assert steps_of(again) == row.steps
-    assert again.totals.live_model_calls == 0
-
-
-def test_its_answer_has_support(run: Run, row: Pipeline) -> None:
-    assert run.answer is not None
-    assert run.answer.labels == row.labels
-    assert (iri("arrival"), iri("director"), iri("denis")) in run.answer.support
-    assert all(value.support for value in run.answer.values)
+    assert (steps_of(again), again.totals.live_model_calls) == (row.steps, 0)
+    answer = answer_of(run)
+    assert answer.labels == row.labels
+    assert (iri("arrival"), iri("director"), iri("denis")) in answer.support
+    assert all(value.support for value in answer.values)
+    checked = check_system(system, row.question, kg=films())
+    assert checked.problems == () and checked
 
 
 def test_outside_of_a_run_it_is_the_plain_pipeline(
@@ -191,8 +189,7 @@ def test_it_is_stepped_and_stopped_at_breakpoints(system: System, row: Pipeline)
 
 def test_an_edited_output_changes_only_what_follows(run: Run, row: Pipeline) -> None:
     run.override(*row.edit).go()
-    assert run.answer is not None
-    assert run.answer.labels == row.edited_labels
+    assert answer_of(run).labels == row.edited_labels
     assert model_calls(run) == row.model_calls
 
 
@@ -205,38 +202,14 @@ def test_it_is_saved_and_replayed_without_network(
     assert loaded.totals.live_model_calls == 0
 
 
-def test_a_check_finds_nothing_wrong(system: System, row: Pipeline) -> None:
-    checked = check_system(system, row.question, kg=films())
-    assert checked.problems == ()
-    assert checked
-
-
 def test_a_benchmark_and_its_report_have_it(
-    path: Path,
-    row: Pipeline,
-    films_file: Path,
-    here: Path,
-    capsys: pytest.CaptureFixture[str],
+    path: Path, row: Pipeline, films_file: Path, here: Path
 ) -> None:
     answers = [str(iri(label.split()[0].lower())) for label in row.labels]
-    question = {"id": "1", "question": row.question, "answers": answers}
-    Path("q.jsonl").write_text(json.dumps(question))
-    options = ["--kg", str(films_file), "--questions", "q.jsonl", "--out", "out", "--save-runs"]
-    assert main(["bench", *options, "--systems", str(path)]) == 0
-    assert BASELINE_REMARK not in capsys.readouterr().err
-    [folder] = filter(Path.is_dir, Path("out").iterdir())
-    [result] = read_results(folder)[1]
+    write_questions({"question": row.question, "answers": answers})
+    assert bench("--system", str(path), kg=str(films_file)) == 0
+    [result] = rows()
     figures = (result["f1"], result["model_calls"], result["error"])
     assert figures == (1.0, row.model_calls, None)
-    assert main(["report", str(folder), "--out", "report.html"]) == 0
-    report = Path("report.html").read_text()
-    assert resolve_system(path).name in report
-    assert BASELINE_REMARK not in report
-
-
-def test_it_is_compared_with_others(system: System, row: Pipeline) -> None:
-    compared = kgwb.Workbench(films(), "rules").ask_all(row.question, [system, "chatty_kg"])
-    mine, other = compared.answers
-    assert (mine.system, other.system) == (system.name, "chatty_kg")
-    assert mine.run.answer is not None
-    assert mine.run.answer.labels == row.labels
+    page = Report("r")._repr_html_()
+    assert resolve_system(path).name in page and BASELINE_REMARK not in page

@@ -15,7 +15,8 @@ import pytest
 from pipeline_scripts import PIPELINES, plain_text
 from pipeline_servers import ChatServer, Endpoint
 from rdflib import Literal
-from small import films
+from small import answer_of, films, run_of
+from traces_of import spans_of_file
 
 import kgwb
 from kgwb.build import (
@@ -40,28 +41,18 @@ def system(chats: ChatServer, endpoint: Endpoint, pipeline: Any) -> System:
 
 @pytest.fixture
 def run(system: System) -> Run:
-    return Run(system, QUESTION, kg=films(), models=None).go()
+    return run_of(system, QUESTION, None).go()
 
 
-def test_its_functions_are_steps_with_prompts_replies_tokens_and_queries(run: Run) -> None:
-    assert run["link"].output == ["http://example.org/arrival"]
+def test_its_prompts_and_tokens_are_recorded_and_exported(run: Run, tmp_path: Path) -> None:
     [call] = [run.calls[key] for key in run["mentions"].calls]
     assert call.request["content"]["messages"][1] == ["user", QUESTION]
     assert call.request["content"]["options"] == {"model": "tiny", "temperature": 0}
-    assert call.result.prompt_tokens == 12
-    assert run.totals.prompt_tokens == 24
-
-
-def test_it_is_exported_as_a_trace(run: Run, tmp_path: Path) -> None:
+    assert (call.result.prompt_tokens, run.totals.prompt_tokens) == (12, 24)
     run.export(tmp_path / "trace.json")
-    text = (tmp_path / "trace.json").read_text(encoding="utf-8")
-    spans = json.loads(text)["resourceSpans"][0]["scopeSpans"][0]["spans"]
-    parameters = []
-    for span in spans:
-        for attribute in span["attributes"]:
-            if attribute["key"] == "llm.invocation_parameters":
-                parameters.append(json.loads(attribute["value"]["stringValue"]))
-    assert parameters == [{"model": "tiny", "temperature": 0}] * 2
+    spans = spans_of_file(tmp_path / "trace.json")
+    named = [span["attributes"].get("llm.invocation_parameters") for span in spans]
+    assert [json.loads(text) for text in named if text] == [call.request["content"]["options"]] * 2
 
 
 def test_its_own_models_are_shown_and_not_the_one_of_the_workbench(system: System) -> None:
@@ -102,17 +93,16 @@ def test_a_system_without_a_line_in_the_file_does_the_same(
         ["mentions", "link", "draft"],
         to_answer=lambda found: make_answer(found["values"], [found["query"]]),
     )
-    again = Run(untouched, QUESTION, kg=films(), models=None).go()
+    again = run_of(untouched, QUESTION, None).go()
     assert [step.key for step in again.steps] == [step.key for step in run.steps]
     assert again.answer == run.answer
     assert not again.past_calls
 
 
-def test_a_file_or_a_function_that_is_not_there_is_said(pipeline: Any) -> None:
-    with pytest.raises(kgwb.errors.SettingError, match="a file and a function"):
-        system_from_file("plain", [])
-    with pytest.raises(kgwb.errors.SettingError, match="missing"):
-        system_from_file("missing.py:answer", [])
+def test_a_file_or_a_function_that_is_not_there_is_said() -> None:
+    for name in ("plain", "missing.py:answer"):
+        with pytest.raises(kgwb.errors.SettingError):
+            system_from_file(name, [])
 
 
 def test_a_variable_that_is_not_set_is_said_with_the_line_of_the_pipeline(
@@ -154,39 +144,26 @@ class Finding:
     people: list[str]
 
 
-def system_of_findings(finder: Any) -> System:
-    """A system whose finder is not annotated, or is."""
-
-    def answer(question: str) -> list[str]:
-        people: list[str] = finder(question).people
-        return people
-
-    return system_from_function("finding", answer, agents=[finder])
-
-
-def test_a_dict_for_a_record_needs_the_annotation() -> None:
-    @agent
-    def find(question: str):  # type: ignore[no-untyped-def]
-        return Finding(["Ann"])
-
-    run = Run(system_of_findings(find), QUESTION, kg=films(), models=None).go()
-    with pytest.raises(kgwb.errors.OverrideError, match="Finding") as error:
-        run.override("find", {"people": ["Bob"]})
-    assert "-> Finding" in (error.value.hint or "")
-    answer = run.override("find", Finding(["Bob"])).go().answer
-    assert answer is not None
-    assert answer.labels == ("Bob",)
-
-
-def test_a_dict_for_a_record_is_read_by_the_annotation() -> None:
+@pytest.mark.parametrize("is_annotated", [True, False])
+def test_a_dict_for_a_record_needs_the_annotation(is_annotated: bool) -> None:
     @agent
     def find(question: str) -> Finding:
         return Finding(["Ann"])
 
-    run = Run(system_of_findings(find), QUESTION, kg=films(), models=None).go()
-    answer = run.override("find", {"people": ["Bob"]}).go().answer
-    assert answer is not None
-    assert answer.labels == ("Bob",)
+    @agent("find")
+    def find_unannotated(question: str):  # type: ignore[no-untyped-def]
+        return Finding(["Ann"])
+
+    finder = find if is_annotated else find_unannotated
+    system = system_from_function("finding", lambda asked: finder(asked).people, agents=[finder])
+    run = run_of(system, QUESTION, None).go()
+    given: Any = {"people": ["Bob"]}
+    if not is_annotated:
+        with pytest.raises(kgwb.errors.OverrideError, match="Finding") as error:
+            run.override("find", given)
+        assert "-> Finding" in (error.value.hint or "")
+        given = Finding(["Bob"])
+    assert answer_of(run.override("find", given).go()).labels == ("Bob",)
 
 
 def test_what_has_no_json_form_is_saved_as_a_line(tmp_path: Path) -> None:
@@ -199,7 +176,7 @@ def test_what_has_no_json_form_is_saved_as_a_line(tmp_path: Path) -> None:
         return str(use(threading.Lock(), question))
 
     system = system_from_function("using", answer, agents=[use])
-    run = Run(system, QUESTION, kg=films(), models=None).go()
+    run = run_of(system, QUESTION, None).go()
     loaded = kgwb.load_run(run.save(tmp_path / "run.jsonl"), system=system)
     assert loaded.output("use#2") == [QUESTION, {"n": 1}]
 
@@ -239,22 +216,22 @@ def passed_on(question: str) -> list[str]:
 def test_the_steps_of_nested_calls_are_listed_as_they_are_executed(pipeline: Any) -> None:
     system = system_from_function("nested", pipeline)
     names = [spec.name for spec in system.agents]
-    run = Run(system, "ab", kg=films(), models=None).go()
+    run = run_of(system, "ab", None).go()
     executed = dict.fromkeys(step.agent for step in run.steps)
     assert names == list(executed)
 
 
 @pytest.mark.parametrize(
-    ("value", "supporting"),
+    ("value", "languages"),
     [
-        (Literal("Dune", lang="en"), [Literal("Dune", lang="en")]),
-        ({"type": "literal", "value": "Dune"}, [Literal("Dune")]),
-        ("Dune", [Literal("Dune"), Literal("Dune", lang="de"), Literal("Dune", lang="en")]),
-        (Literal("Dune", lang="fr"), 3),  # no row has it, so its text counts
+        (Literal("Dune", lang="en"), ["en"]),
+        ({"type": "literal", "value": "Dune"}, [None]),
+        ("Dune", [None, "de", "en"]),
+        (Literal("Dune", lang="fr"), [None, "de", "en"]),  # no row has it, so its text counts
     ],
 )
 def test_a_term_that_a_pipeline_gives_stands_on_its_own_triples(
-    value: Any, supporting: Any
+    value: Any, languages: list[str | None]
 ) -> None:
     query = "SELECT ?x { <http://example.org/dune> <http://example.org/title> ?x }"
 
@@ -263,14 +240,8 @@ def test_a_term_that_a_pipeline_gives_stands_on_its_own_triples(
         run.kg.select(query)
         return make_answer([value], [query])
 
-    def answer(question: Any, dialogue: Any, run: Run) -> Any:
-        return look_up(run)
-
     kg = films('@prefix : <http://example.org/> . :dune :title "Dune", "Dune"@en, "Dune"@de .')
-    run = Run(System("titles", answer, [look_up]), "Which?", kg=kg, models=None).go()
-    assert run.answer is not None
-    objects = [object_ for _, _, object_ in run.answer.values[0].support]
-    if isinstance(supporting, int):
-        assert len(objects) == supporting
-    else:
-        assert sorted(objects) == sorted(supporting)
+    system = System("titles", lambda question, dialogue, run: look_up(run), [look_up])
+    [found] = answer_of(run_of(system, "Which?", None, kg=kg).go()).values
+    objects: list[Any] = [object_ for _, _, object_ in found.support]
+    assert sorted(str(each.language) for each in objects) == sorted(map(str, languages))

@@ -12,6 +12,7 @@ from openinference.semconv import trace as openinference
 from opentelemetry.semconv._incubating.attributes import db_attributes, gen_ai_attributes
 from page import do, page, text
 from rdflib import URIRef
+from tables import read_table
 from traces_of import DATA
 
 import kgwb
@@ -352,20 +353,6 @@ def test_messages_of_langchain_are_read(opened: Opened, form: str) -> None:
     assert sent == [["user", "Who made Arrival?"], ["assistant", f'sparql({{"query": "{QUERY}"}})']]
 
 
-@pytest.mark.parametrize(
-    ("output", "answer"),
-    [
-        ({"result": ["Villeneuve", "Scott"], "cost": 3}, "Villeneuve, Scott"),
-        ({"final_answer": "Villeneuve", "steps": [1]}, "Villeneuve"),
-        ({"who": "Villeneuve", "cost": 3}, '{"who": "Villeneuve", "cost": 3}'),
-        ([], "the trace has no output"),
-    ],
-)
-def test_the_answer_is_found_in_any_output(opened: Opened, output: Any, answer: str) -> None:
-    attributes = {"input.value": "Who?", "output.value": json.dumps(output)}
-    assert str(opened({"name": "chain", "attributes": attributes}).answer) == answer
-
-
 def test_a_query_in_the_output_of_a_chain_has_its_subgraph(opened: Opened) -> None:
     inner = {"output.value": json.dumps({"query": QUERY})}
     said = json.dumps({"sparql": f"```sparql\n{QUERY}\n```", "result": "He."})
@@ -391,26 +378,6 @@ def test_the_tools_of_a_traced_call_are_offered_again(opened: Opened, form: str)
     assert model.requests[0].tools["tools"] == [tool]
 
 
-@pytest.mark.parametrize(
-    "attributes",
-    [
-        {"llm.tools.0.tool.json_schema": "none"},
-        {"gen_ai.tool.definitions": '["sparql"]'},
-        {"llm.invocation_parameters": '{"tools": ["sparql"]}'},
-        {"input.value": '{"messages": [{"content": "Who?", "tool_calls": ["sparql"]}]}'},
-        {"input.value": '{"messages": [{"type": "human", "id": 5, "data": {"content": "Who?"}}]}'},
-    ],
-)
-def test_tools_and_calls_of_another_form_are_left_out(
-    opened: Opened, attributes: dict[str, Any]
-) -> None:
-    model = Scripted(lambda _: "yes")
-    opened(span("LLM", {"input.value": "Who?", **attributes})).ask_again("m", model)
-    [request] = model.requests
-    assert not request.tools
-    assert [message.content for message in request.messages] == ["Who?"]
-
-
 def test_messages_in_events_and_under_older_names(opened: Opened) -> None:
     messages = {"stringValue": '[{"role": "user", "parts": [{"content": "One"}]}]'}
     event = {"name": "gen_ai.client.inference.operation.details"}
@@ -428,51 +395,22 @@ def test_messages_in_events_and_under_older_names(opened: Opened) -> None:
     assert (old.result.text, old.result.prompt_tokens) == ("Three", 4)
 
 
-@pytest.mark.parametrize(
-    ("attributes", "messages", "reply"),
-    [
-        ({"input.value": "One", "gen_ai.completion": "Two"}, [["user", "One"]], "Two"),
-        ({"llm.output_messages.0.message.content": "Two"}, [], "Two"),
-        (
-            {
-                "input.value": "all of it",
-                "llm.input_messages.0.message.contents.0.message_content.text": "One",
-                "llm.input_messages.0.message.contents.1.message_content.text": "more",
-                "llm.input_messages.1.message.role": "assistant",
-                "llm.input_messages.1.message.tool_calls.0.tool_call.function.name": "f",
-                "llm.input_messages.1.message.tool_calls.0.tool_call.function.arguments": "{}",
-                "llm.output_messages.0.message.content": "Two",
-                "llm.output_messages.1.message.content": "Three",
-            },
-            [["user", "One\nmore"], ["assistant", "f({})"]],
-            "Two\n\nThree",
-        ),
-        ({"gen_ai.prompt": "One"}, [["user", "One"]], ""),
-        (
-            {
-                "llm.input_messages.0.message.role": "system",
-                "llm.input_messages.0.message.content": "Be short.",
-                "gen_ai.system_instructions": "Be short.",
-                "llm.output_messages.0.message.content": None,
-                "llm.output_messages.0.message.tool_calls.0.tool_call.function.name": "f",
-                "llm.output_messages.0.message.tool_calls.0.tool_call.function.arguments": "{}",
-            },
-            [["system", "Be short."]],
-            "f({})",
-        ),
-        (
-            {"gen_ai.prompt": '{"question": "Who?"}', "gen_ai.completion": '["Ann", "Bob"]'},
-            [["user", '{"question": "Who?"}']],
-            '["Ann", "Bob"]',
-        ),
-    ],
-)
-def test_the_messages_and_the_reply_of_a_model_call(
-    opened: Opened, attributes: dict[str, Any], messages: list[list[str]], reply: str
-) -> None:
-    [call] = opened(span("LLM", attributes)).calls.values()
-    assert call.request["content"]["messages"] == messages
-    assert call.result.text == reply
+@pytest.mark.parametrize("row", read_table(DATA / "spans.jsonl"), ids=str)
+def test_what_a_span_says_is_read_from_its_attributes(opened: Opened, row: dict[str, Any]) -> None:
+    run = opened(span(row["kind"], row["attributes"]))
+    if "answer" in row:
+        assert str(run.answer) == row["answer"]
+    elif "messages" in row:
+        [call] = run.calls.values()
+        assert call.request["content"]["messages"] == row["messages"]
+        assert call.result.text == row["reply"]
+        model = Scripted(lambda _: "yes")
+        run.ask_again("m", model)
+        assert not model.requests[0].tools
+    else:
+        [step] = run.steps
+        found = json.dumps([step.inputs, step.output], default=dict)
+        assert json.loads(found) == [row["inputs"], row["output"]]
 
 
 def test_a_span_under_the_names_of_both_conventions(opened: Opened) -> None:
@@ -482,30 +420,6 @@ def test_a_span_under_the_names_of_both_conventions(opened: Opened) -> None:
     [call] = run.calls.values()
     assert call.request["model"] == "tiny"
     assert run.system.agent_kind("find") == "code"
-
-
-@pytest.mark.parametrize(
-    ("attributes", "inputs", "output"),
-    [
-        (
-            {"input.value": '{"question": "Who?"}', "output.value": "Ann"},
-            {"question": "Who?"},
-            "Ann",
-        ),
-        ({"input.value": "Who?", "gen_ai.tool.call.result": "[1]"}, {"input": "Who?"}, (1,)),
-        (
-            {"retrieval.documents.0.document.id": "7", "retrieval.documents.0.document.score": 0.5},
-            {},
-            ({"id": "7", "score": 0.5},),
-        ),
-        ({}, {}, None),
-    ],
-)
-def test_the_inputs_and_the_output_of_another_step(
-    opened: Opened, attributes: dict[str, Any], inputs: dict[str, Any], output: Any
-) -> None:
-    [step] = opened(span("CHAIN", attributes)).steps
-    assert (dict(step.inputs), step.output) == (inputs, output)
 
 
 def test_the_names_are_those_of_the_conventions() -> None:

@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from commands import FILMS_QUESTIONS, bench, retry, working_in, write_questions
 from engines import ROOT, leave_out
 
 import kgwb
@@ -44,12 +45,24 @@ session.cache.save_response(response, session.cache.create_key(request))
 """Puts the JSON-LD context of RO-Crate, which the package rocrate has, where the validator keeps what it fetched."""
 
 
+@pytest.fixture(scope="module")
+def measured_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Five questions of films, with their runs."""
+    with working_in(tmp_path_factory.mktemp("artifact")) as folder:
+        assert bench("--limit", "5", "--save-runs", questions=FILMS_QUESTIONS) == 0
+    return folder
+
+
 @pytest.fixture
-def measured(here: Path) -> Path:
-    questions = str(ROOT / "sample_kgs" / "films.questions.jsonl")
-    command = ["bench", "--kg", "films", "--questions", questions, "--limit", "5", "--out", "r"]
-    assert main([*command, "--save-runs"]) == 0
+def measured(measured_once: Path, here: Path) -> Path:
+    """A copy of them in the folder r."""
+    shutil.copytree(measured_once, here, dirs_exist_ok=True)
     return here / "r"
+
+
+def names_in(archive: str = "a.zip") -> list[str]:
+    with zipfile.ZipFile(archive) as opened:
+        return opened.namelist()
 
 
 def test_an_archive_is_opened_elsewhere_and_its_runs_are_replayed(
@@ -111,13 +124,8 @@ def test_the_metadata_has_a_checksum_for_every_file(measured: Path) -> None:
         for name in names:
             assert entities[name]["sha256"] == hashlib.sha256(archive.read(name)).hexdigest()
     assert packed.file_count == len(names)
-    assert entities["./"]["license"] in (
-        "https://example.org/licence",
-        {"@id": "https://example.org/licence"},
-    )
-    assert (
-        "films" in entities["./"]["description"] or "5 questions" in entities["./"]["description"]
-    )
+    assert "https://example.org/licence" in str(entities["./"]["license"])
+    assert "5 questions" in entities["./"]["description"]
 
 
 def test_a_graph_that_is_too_large_and_runs_that_were_not_saved_are_left_out_and_said(
@@ -127,36 +135,30 @@ def test_a_graph_that_is_too_large_and_runs_that_were_not_saved_are_left_out_and
     packed = pack_results([measured], Path("a.zip"), max_graph_mb=0)
     said = " ".join(packed.left_out)
     assert "5 questions" in said and "films.ttl" in said
-    with zipfile.ZipFile("a.zip") as archive:
-        assert not [
-            name for name in archive.namelist() if name.startswith(("graphs/", "results/r/runs"))
-        ]
+    assert not [name for name in names_in() if name.startswith(("graphs/", "results/r/runs"))]
 
 
 def test_a_graph_that_has_changed_is_not_packed_as_the_measured_one(here: Path) -> None:
     graph = here / "films.ttl"
     shutil.copy(ROOT / "sample_kgs" / "films.ttl", graph)
-    Path("q.jsonl").write_text('{"id": "1", "question": "Who?", "answers": []}\n')
-    command = ["bench", "--kg", str(graph), "--questions", "q.jsonl"]
-    assert main([*command, "--out", "r"]) == 0
-    assert main([*command, "--vocabulary", "wikidata", "--out", "other"]) == 0
+    write_questions()
+    assert bench(kg=str(graph)) == 0
+    assert bench("--vocabulary", "wikidata", kg=str(graph), out="other") == 0
     for folder in ("r", "other"):
         assert "films.ttl" not in " ".join(pack_results([Path(folder)], Path("a.zip")).left_out)
     graph.write_text(graph.read_text() + '<http://e/a> <http://e/p> "b" .')
     packed = pack_results([Path("r")], Path("a.zip"))
     assert "films.ttl" in " ".join(packed.left_out)
-    with zipfile.ZipFile("a.zip") as archive:
-        assert "graphs/films.ttl" not in archive.namelist()
+    assert "graphs/films.ttl" not in names_in()
 
 
 def test_scores_are_packed_and_retries_are_said_to_be_left_out(measured: Path) -> None:
     assert main(["score", "r", "--right", "films-001", "--questions", "q.jsonl"]) == 0
     assert main(["score", "r", "--scorer", "labels:q.jsonl"]) == 0
-    assert main(["retry", "r", "--set", "spelling=0", "--only", "all"]) == 0
+    assert retry("--set", "spelling=0", "--only", "all") == 0
     packed = pack_results([measured], Path("a.zip"))
     assert "1 retry" in " ".join(packed.left_out)
-    with zipfile.ZipFile("a.zip") as archive:
-        assert "results/r/scores.jsonl" in archive.namelist()
+    assert "results/r/scores.jsonl" in names_in()
 
 
 def test_a_key_never_leaves(measured: Path) -> None:
@@ -173,9 +175,8 @@ def test_two_graphs_whose_files_have_one_name_are_both_packed(measured: Path) ->
     graph = other / "films.ttl"
     graph.parent.mkdir()
     graph.write_text('<http://e/a> <http://e/p> "b" .')
-    Path("q.jsonl").write_text('{"id": "1", "question": "Who?", "answers": []}\n')
-    command = ["bench", "--kg", str(graph), "--questions", "q.jsonl", "--out", "r2"]
-    assert main(command) == 0
+    write_questions()
+    assert bench(kg=str(graph), out="r2") == 0
     pack_results([measured, Path("r2")], Path("a.zip"))
     with zipfile.ZipFile("a.zip") as archive:
         assert archive.read("graphs/films.ttl") == (ROOT / "sample_kgs/films.ttl").read_bytes()
@@ -237,13 +238,6 @@ def test_an_archive_is_a_valid_ro_crate(measured: Path) -> None:
     python = str(VALIDATOR / "bin" / "python")
     subprocess.run([python, "-c", FILL_CACHE, "cache", CONTEXT, str(context)], check=True)
     command = [python, str(VALIDATOR / "bin" / "rocrate-validator"), "--disable-color", "validate"]
-    command += [
-        "--no-paging",
-        "--offline",
-        "--cache-path",
-        "cache",
-        "--requirement-severity",
-        "required",
-    ]
+    command += "--no-paging --offline --cache-path cache --requirement-severity required".split()
     ended = subprocess.run([*command, "a.zip"], capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stdout + ended.stderr

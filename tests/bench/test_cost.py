@@ -2,12 +2,15 @@
 
 import json
 import time
+from collections.abc import Callable
 from copy import copy
 from pathlib import Path
 from typing import Any
 
+import commands
 import pytest
 from asked import ASKED
+from commands import write_questions
 from small import CHATTY, DIRECTED, iri, run_of, workbench
 
 from kgwb.bench.cost import (
@@ -22,11 +25,10 @@ from kgwb.bench.cost import (
 from kgwb.bench.questions import BenchQuestion
 from kgwb.bench.results import Results, make_row
 from kgwb.bench.runner import Benchmark, BenchSetup
-from kgwb.cli import main
 from kgwb.errors import InputError
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm import ChatReply, Scripted
-from kgwb.run import Run, System, agent
+from kgwb.run import System, agent
 from kgwb.run.answers import Answer
 from kgwb.run.steps import Call, Step, Totals
 from kgwb.run.systems import list_systems, load_system
@@ -71,18 +73,20 @@ def counted(calls: int, uncounted: int) -> dict[str, Any]:
     return {**tokens, "models": {"openai:large": {**counts, **tokens}}}
 
 
-@pytest.mark.parametrize("row", [used(0, 0), used(0, 50), counted(3, 1), counted(3, 3)])
+@pytest.mark.parametrize("row", [used(0, 0), used(0, 50), counted(3, 1)])
 def test_money_and_tokens_are_not_known_where_a_server_does_not_report_all_tokens(
     row: dict[str, Any], tmp_path: Path
 ) -> None:
     table = prices(tmp_path)
-    with pytest.raises(InputError, match="not known"):
-        table.compute_money(row)
-    with pytest.raises(InputError, match="not known"):
-        summarize_costs([{"seconds": 1.0, **row}], table)
-    for budget in ("money", "tokens"):
+    uses: tuple[Callable[[], object], ...] = (
+        lambda: table.compute_money(row),
+        lambda: summarize_costs([{"seconds": 1.0, **row}], table),
+        lambda: Budget({"money": 1}, table).add(row),
+        lambda: Budget({"tokens": 1}, table).add(row),
+    )
+    for use in uses:
         with pytest.raises(InputError, match="not known"):
-            Budget({budget: 1}, table).add(row)
+            use()
     Budget({"model_calls": 1}, table).add(row)
 
 
@@ -91,7 +95,6 @@ def test_money_and_tokens_are_not_known_where_a_server_does_not_report_all_token
     [
         ([(10, 5)], 0, "15 tokens"),
         ([(10, 0)], 1, "at least 10 tokens"),
-        ([(0, 5)], 1, "at least 5 tokens"),
         ([(10, 5), (0, 0)], 1, "at least 15 tokens"),
         ([(0, 0)], 1, ", 0 tokens"),
     ],
@@ -99,34 +102,31 @@ def test_money_and_tokens_are_not_known_where_a_server_does_not_report_all_token
 def test_tokens_that_are_known_in_part_are_said_to_be(
     replies: list[tuple[int, int]], uncounted: int, shown: str
 ) -> None:
-    calls = []
-    for prompt, completion in replies:
-        reply = ChatReply("x", prompt_tokens=prompt, completion_tokens=completion)
-        request = {"model": "openai:large"}
-        calls.append(Call("k", "model", "", request, 0, reply, "", 0.0))
+    calls = [call_of("openai:large", *tokens) for tokens in replies]
     assert sum_usage(calls)["models"]["openai:large"].get("uncounted_calls", 0) == uncounted
     totals = Totals.of(calls, 0, 0.0)
     assert totals.uncounted_calls == uncounted
     assert shown in str(totals)
 
 
-def test_a_reply_without_text_may_have_no_tokens_and_rules_have_none() -> None:
-    assert ChatReply("", prompt_tokens=10).is_counted("openai:large")
-    assert ChatReply("x", model="rules").is_counted("rules")
-    assert ChatReply("x", model="by hand").is_counted("openai:large")
+def call_of(model: str, prompt: int = 0, completion: int = 0) -> Call:
+    """A call of a model that replied, with so many tokens."""
+    reply = ChatReply("x", prompt_tokens=prompt, completion_tokens=completion)
+    return Call("k", "model", "", {"model": model}, 0, reply, "", 0.0)
 
 
 @pytest.mark.parametrize("model", ["rules", "human", "scripted", "scripted:a.py", "function:ask"])
 def test_a_model_without_a_server_may_report_no_tokens(model: str, tmp_path: Path) -> None:
-    call = Call("k", "model", "", {"model": model}, 0, ChatReply("x"), "", 0.0)
+    assert ChatReply("", prompt_tokens=10).is_counted("openai:large")  # there is no text
+    assert ChatReply("x", model="by hand").is_counted("openai:large")
+    call = call_of(model)
     row = sum_usage([call])
     assert "uncounted_calls" not in row["models"][model]
     assert Totals.of([call], 0, 0.0).uncounted_calls == 0
     for name in (model, "mine"):  # a function or a class of a person may have any name
         Budget({"money": 1, "tokens": 1}, prices(tmp_path)).add(used(0, 0, name))
-    half = Call("k", "model", "", {"model": model}, 0, ChatReply("x", completion_tokens=5), "", 0.0)
     with pytest.raises(InputError, match="not known"):
-        Budget({"tokens": 1}).add(sum_usage([half]))
+        Budget({"tokens": 1}).add(sum_usage([call_of(model, 0, 5)]))
 
 
 def test_the_default_prices_have_none_of_a_hosted_model() -> None:
@@ -142,7 +142,7 @@ def test_the_default_prices_have_none_of_a_hosted_model() -> None:
     [
         *("[", 'price = 1\ncurrency = "EUR"', "", TABLE.replace("date", "day")),
         TABLE.replace('"openai:large*"', "5"),
-        *(TABLE.replace("2.0", price) for price in "-1 nan inf true '1' 1e400".split()),
+        *(TABLE.replace("2.0", price) for price in "-1 nan true 1e400".split()),
     ],
 )
 def test_an_unreadable_table_is_named_in_the_error(tmp_path: Path, text: str) -> None:
@@ -209,30 +209,18 @@ def test_the_stages_of_every_system_add_up_to_its_seconds(name: str) -> None:
     costs = summarize_costs([row])
     parts = [cost.total for kind, cost in costs.items() if kind.startswith("seconds, ")]
     assert sum(parts) == pytest.approx(row["seconds"] + row["model_seconds"], abs=1e-4)
-    for kind, cost in costs.items():
-        if kind.endswith(", model"):
-            assert cost.total >= WAIT_S
-
-
-def test_a_system_without_gold_has_the_stages_of_its_agents() -> None:
-    surveyor = copy(load_system("surveyor"))
-    surveyor.gold = None
-    stages = sum_seconds_by_stage(surveyor, [], 0.0)
-    assert stages.keys() == {"look", "draft", "review", "answer"}
 
 
 def test_stages_whose_titles_look_alike_stay_apart() -> None:
-    def make_agent(name: str) -> Any:
-        @agent(name)
-        def work(run: Run) -> str:
-            """Do nothing."""
-            return name
-
-        return work
-
     titles = ["Linking", "linking", "Look ↻", "Other", "other"]
-    agents = {title: (make_agent(f"agent{n}"),) for n, title in enumerate(titles)}
+    agents = {}
+    for number, title in enumerate(titles):
+        agents[title] = (agent(f"agent{number}")(lambda run: ""),)
     system = System("own", lambda question, dialogue, run: Answer("list"), agents)
+    surveyor = copy(load_system("surveyor"))
+    surveyor.gold = None
+    own_agents = {"look", "draft", "review", "answer"}
+    assert sum_seconds_by_stage(surveyor, [], 0.0).keys() == own_agents
     stages = sum_seconds_by_stage(system, [], 1.0)
     assert set(stages) == {"Linking", "linking", "look", "Other", "other (stage)", "other"}
     assert stages["other"].seconds == 1.0
@@ -256,24 +244,15 @@ def test_every_agent_with_gold_decisions_has_a_stage_except_supervisors(
 
 
 def test_median_and_percentile_over_the_questions_that_have_the_figure(tmp_path: Path) -> None:
-    rows: list[dict[str, Any]] = [
-        {
-            "seconds": float(n),
-            "stages": {"linking": n / 2},
-            "model_calls": 2,
-            **used(n * 1_000_000, 0),
-        }
-        for n in range(1, 5)
-    ]
-    rows.append({"seconds": 5.0, "model_calls": 3, "queries": 1})  # an older line
+    rows: list[dict[str, Any]] = [{"seconds": 5.0, "model_calls": 3, "queries": 1}]  # an older line
+    for number in range(1, 5):
+        spent = {"seconds": float(number), "stages": {"linking": number / 2}, "model_calls": 2}
+        rows.append({**spent, **used(number * 1_000_000, 0)})
     kinds = summarize_costs(rows, prices(tmp_path))
     assert kinds["seconds"] == CostSummary(5, 15.0, 3.0, pytest.approx(4.8))
     assert kinds["seconds, linking"] == CostSummary(4, 5.0, 1.25, pytest.approx(1.925))
-    assert (kinds["model calls"].total, kinds["prompt tokens"].total, kinds["EUR"].total) == (
-        11,
-        10**7,
-        20.0,
-    )
+    totals = [kinds[kind].total for kind in ("model calls", "prompt tokens", "EUR")]
+    assert totals == [11, 10**7, 20.0]
     assert summarize_costs([])["seconds"] == CostSummary(0, 0.0, 0.0, 0.0)
 
 
@@ -304,7 +283,6 @@ def bench(
         ({"model_calls": 3}, 2),
         ({"money": 0.00007, "tokens": 10**9}, 1),
         ({"seconds": 1e-9}, 1),
-        ({"tokens": 10**9}, 6),
     ],
 )
 def test_a_budget_stops_the_run_and_a_larger_one_continues_it(
@@ -341,24 +319,20 @@ def test_an_unknown_or_nonpositive_budget_is_refused(name: str, limit: float) ->
 def test_the_terminal_shows_costs_and_stops_at_the_budget(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    rows = [
-        {"id": str(n), "question": f"Who directed Arrival ({n})?", "answers": []} for n in range(3)
-    ]
-    Path("q.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    command = ["bench", "--kg", "films", "--questions", "q.jsonl", "--out", "out"]
-    assert main([*command, "--budget", "model_calls=1"]) == 3
-    complaint = capsys.readouterr().err
-    assert "1 of 3" in complaint
-    assert "larger --budget" in complaint
+    write_questions(*[{"question": f"Who directed Arrival ({n})?"} for n in range(3)])
+    wrong = ["--model", "openai:x@http://127.0.0.1:9/v1", "--budget", "money=1"]
+    for options, code, said in (
+        (["--budget", "model_calls=1"], 3, "1 of 3"),
+        (["--budget", "model_calls=many"], 2, "model_calls=many"),
+        (wrong, 2, "'openai:x"),
+    ):
+        assert commands.bench(*options) == code
+        assert said in capsys.readouterr().err
     prices(here)
-    assert main([*command, "--prices", "prices.toml"]) == 0
+    assert commands.bench("--prices", "prices.toml") == 0
     assert "\nEUR " in capsys.readouterr().out
     prices(here, TABLE.replace('"*"', '"other"'))
-    assert main([*command, "--prices", "prices.toml"]) == 0
+    assert commands.bench("--prices", "prices.toml") == 0
     out, complaint = capsys.readouterr()
     assert "'rules'" in complaint
     assert "model calls" in out
-    assert main([*command, "--budget", "model_calls=many"]) == 2
-    assert "model_calls=many is not a number" in capsys.readouterr().err
-    assert main([*command, "--model", "openai:x@http://127.0.0.1:9/v1", "--budget", "money=1"]) == 2
-    assert "'openai:x" in capsys.readouterr().err

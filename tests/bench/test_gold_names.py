@@ -1,22 +1,20 @@
 """Gold texts that are names of things: found in any set, and said with their place and their IRI."""
 
-import json
 from pathlib import Path
 
 import pytest
 import rdflib
+from commands import bench, write_questions
 
 from kgwb import PromptLab, Workbench
-from kgwb.bench import BenchSetup, load_questions, save_questions
+from kgwb.bench import BenchSetup, load_questions
 from kgwb.bench.figures import LoadedResults, make_quality_table
-from kgwb.bench.formats import locate_questions
 from kgwb.bench.metrics import QuestionGroup
-from kgwb.bench.questions import BenchQuestion, NamedGold, describe_named_gold, find_named_gold
+from kgwb.bench.questions import BenchQuestion, NamedGold, find_named_gold
 from kgwb.bench.report import render_question_table
 from kgwb.bench.results import Results
 from kgwb.bench.runner import Benchmark
 from kgwb.build import System, system_from_function
-from kgwb.cli import main
 from kgwb.errors import GraphUnreachableError
 from kgwb.kg import Graph, open_kg, sample_path
 from kgwb.llm import Scripted
@@ -40,12 +38,10 @@ def kg() -> Graph:
     [
         ("Denis Villeneuve", ["villeneuve"]),
         ("Twin", ["a", "b"]),
-        ("denis villeneuve", []),
         ("drama", []),  # the thing is called Drama, and a film has the text
         (f"{EX}villeneuve", []),
         ("1984", []),  # a number
         ("true", []),
-        ("nobody", []),
     ],
 )
 def test_a_gold_text_that_is_exactly_a_name_is_found(
@@ -90,47 +86,19 @@ def test_the_shipped_sets_have_no_such_gold(name: str) -> None:
     assert find_named_gold(questions, open_kg(path)) == []
 
 
-def test_a_question_is_found_by_its_line_in_the_file(tmp_path: Path) -> None:
-    file = tmp_path / "set.jsonl"
-    save_questions([BenchQuestion(id=f"q{n}", question="Who?", answers=()) for n in (1, 2)], file)
-    assert locate_questions(file) == {"q1": "line 1", "q2": "line 2"}
-    named = NamedGold("q2", "Twin", (EX + "a", EX + "b"))
-    said = describe_named_gold([named], locate_questions(file))
-    assert all(part in said for part in ("q2", "line 2", "Twin", f"<{EX}a>", f"<{EX}b>"))
-
-
-QUESTIONS = [
-    {"id": "one", "question": "Who directed Arrival?", "answers": [EX + "denis"]},
-    {"id": "two", "question": "Who directed Dune?", "answers": ["Denis Villeneuve"]},
-]
-
-
-@pytest.fixture
-def questions(tmp_path: Path) -> Path:
-    file = tmp_path / "questions.jsonl"
-    file.write_text("".join(json.dumps(question) + "\n" for question in QUESTIONS))
-    return file
-
-
-def test_bench_says_the_line_and_what_to_write(
-    tmp_path: Path, questions: Path, capsys: pytest.CaptureFixture[str]
+def test_bench_and_the_prompt_lab_say_the_line_and_what_to_write(
+    here: Path, kg: Graph, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    graph = tmp_path / "films.ttl"
-    graph.write_text(GRAPH)
-    command = ["bench", "--kg", str(graph), "--questions", str(questions), "--model", "rules"]
-    main([*command, "--out", str(tmp_path / "out")])
+    Path("films.ttl").write_text(GRAPH)
+    write_questions({"answers": [EX + "denis"]}, {"answers": ["Denis Villeneuve"]})
+    bench(kg="films.ttl")
     said = capsys.readouterr().err
-    assert "two (line 2)" in said
-    assert f"<{EX}villeneuve>" in said
-    assert "one (line 1)" not in said
-
-
-def test_the_prompt_lab_says_it_too(tmp_path: Path, questions: Path, kg: Graph) -> None:
+    assert "2 (line 2)" in said and f"<{EX}villeneuve>" in said
+    assert "1 (line 1)" not in said
     workbench = Workbench(kg, model=Scripted(lambda request: "no JSON"))
-    lab = PromptLab.measure(questions, workbench, tmp_path / "out", workers=1)
-    assert "two (line 2)" in lab.gold_remark
-    for shown in (lab.view(), lab.render_static()):
-        assert "two (line 2)" in str(shown)
+    lab = PromptLab.measure("q.jsonl", workbench, "lab", workers=1)
+    for shown in (lab.gold_remark, lab.view(), lab.render_static()):
+        assert "2 (line 2)" in str(shown)
 
 
 # --- answers that are names
@@ -148,7 +116,6 @@ def said(*values: str) -> System:
         (["Twin"], ["a", "b"], True, 1.0),  # one name of both
         ([EX + "villeneuve"], ["villeneuve"], False, 1.0),
         (["Arrival"], ["villeneuve"], False, 0.0),  # the name of another thing
-        (["nobody"], ["villeneuve"], False, 0.0),
     ],
 )
 def test_an_answer_with_the_name_of_a_gold_thing_is_counted_apart(

@@ -5,19 +5,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import DENIS, bench
 from page import do, press, settle, text
 
 import kgwb
 from kgwb.bench import add_gold_answers, load_questions
 from kgwb.bench.formats import DEFAULT_FILE, Gold, keep_as_gold
-from kgwb.cli import main
 from kgwb.errors import InputError, QueryRefusedError
 from kgwb.run import Run
 from kgwb.ui.chat import Chat
 from kgwb.ui.debugger import Debugger
 from kgwb.ui.session import Session
 
-DENIS = "https://kgwb.example/films/Denis_Villeneuve"
 FILE = Path(DEFAULT_FILE)
 
 
@@ -38,8 +37,7 @@ def test_an_answer_is_kept_and_measured(answered: Run, here: Path) -> None:
     assert question.question == "Who directed Arrival?"
     assert question.answers == (DENIS,)
     assert "SELECT" in str(question.sparql)
-    bench = ["bench", "--kg", "films", "--questions", str(FILE), "--out", "r"]
-    assert main([*bench, "--fail-if", "right<1"]) == 0
+    assert bench("--fail-if", "right<1", questions=str(FILE)) == 0
 
 
 @pytest.mark.parametrize(
@@ -48,7 +46,6 @@ def test_an_answer_is_kept_and_measured(answered: Run, here: Path) -> None:
         ("films/chatty_kg/5", True),  # a number, counted by the system
         ("films/chatty_kg/12", False),  # some of the values that the query finds
         ("films/surveyor/5", True),
-        ("scholars/chatty_kg/4", True),
     ],
 )
 def test_a_query_is_only_kept_as_gold_if_it_gives_the_answer(
@@ -59,8 +56,7 @@ def test_a_query_is_only_kept_as_gold_if_it_gives_the_answer(
     if has_query:
         [question] = load_questions(FILE)
         without_answers = question.model_copy(update={"answers": None})
-        graph = kgwb.open_kg(name.partition("/")[0])
-        [found] = add_gold_answers([without_answers], graph)
+        [found] = add_gold_answers([without_answers], kgwb.open_kg("films"))
         assert set(found.answers or ()) == set(entry["answers"])
 
 

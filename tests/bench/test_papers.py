@@ -21,6 +21,7 @@ from kgwb.bench.papers import (
     Experiment,
     Measurement,
     Paper,
+    QuestionFile,
     QuestionSet,
     find_experiment,
     find_question_file,
@@ -146,46 +147,31 @@ def test_every_paper_has_its_experiments_with_settings_that_its_system_has() -> 
                 system.settings.of_profile(paper.profile, **changes)
 
 
-def test_an_unknown_experiment_is_named_with_those_that_there_are() -> None:
+@pytest.mark.parametrize(("name", "said"), [("dog.table9", "dog.figure3"), ("cat.t", "chatty_kg")])
+def test_an_unknown_experiment_is_named_with_those_that_there_are(name: str, said: str) -> None:
     with pytest.raises(InputError) as caught:
-        find_experiment("dog.table9")
-    assert "dog.table1_metaqa" in caught.value.hint
-    with pytest.raises(InputError) as caught:
-        find_experiment("cat.table1")
-    assert "chatty_kg" in caught.value.hint
+        find_experiment(name)
+    assert said in caught.value.hint
 
 
-def test_a_file_whose_figures_do_not_fit_its_measures_is_refused() -> None:
-    row = Configuration(name="x", settings={}, published={"s": (1.0, 2.0)})
-    experiment = Experiment(
-        id="e", title="", where="", measures=("f1",), sets=("s",), configurations=(row,)
-    )
-    question_set = QuestionSet(title="", questions=1, file="f", origin="", graph="g")
+def test_figures_that_do_not_fit_their_measures_and_unknown_graphs_are_refused() -> None:
+    paper = load_papers()["ragonite"].model_dump()
+    paper["experiments"][0]["configurations"][0]["published"] = {"conversations": (1.0,) * 9}
     with pytest.raises(ValueError, match="do not fit"):
-        Paper.model_validate(
-            {
-                "paper": "p",
-                "model": "m",
-                "system": "dog",
-                "profile": "paper",
-                "graphs": {"g": {"title": "", "origin": ""}},
-                "sets": {"s": question_set},
-                "experiments": [experiment],
-            }
-        )
+        Paper.model_validate(paper)
+    paper = load_papers()["ragonite"].model_dump()
+    paper["sets"]["conversations"]["stand_in"]["graph"] = "mars"
+    with pytest.raises(ValueError, match="no graph mars"):
+        Paper.model_validate(paper)
 
 
 # --- what kgwb has measured itself
 
 
-def asks_metaqa(experiment: Experiment) -> bool:
-    return any(name.startswith("metaqa") for name in experiment.sets)
-
-
 MEASURED = [
     pytest.param(f"{name}.{experiment.id}", paper, experiment, id=f"{name}.{experiment.id}")
     for name, paper, experiment in EXPERIMENTS
-    if asks_metaqa(experiment)
+    if any(set_name.startswith("metaqa") for set_name in experiment.sets)
 ]
 
 
@@ -208,11 +194,11 @@ def test_each_experiment_on_metaqa_comes_with_what_rules_scores_on_the_dev_split
             assert set(row) == {"id", "error", *experiment.measures}
     table = make_experiment_table(paper, experiment, measurements)
     assert not [row for row in table.rows if row[4] == "–"]
-    assert main(["experiment", name]) == 0
-    out = capsys.readouterr().out
-    assert "dev split" in out and "not comparable" in out
-    for row in table.rows:
-        assert str(row[4]) in out
+    if name == "dog.table1_metaqa":
+        assert main(["experiment", name]) == 0
+        out = capsys.readouterr().out
+        assert "dev split" in out and "not comparable" in out
+        assert all(str(row[4]) in out for row in table.rows)
     page = (DOCS / "how-to" / "my-paper.md").read_text(encoding="utf-8")
     if experiment.where.startswith("Table"):
         for row in table.rows:
@@ -263,17 +249,21 @@ def test_a_sample_is_the_same_each_time_and_keeps_the_order() -> None:
 def test_what_is_not_as_in_the_paper_is_said() -> None:
     paper, experiment = find_experiment("dog.table1_metaqa")
     stand_in = paper.sets["metaqa-1"].stand_in
+    assert stand_in is not None
     measurements = [
         Measurement("metaqa-1", "DoG", "openai:m", [{}] * 500, stand_in),  # type: ignore[list-item]
         Measurement("metaqa-2", "DoG", "openai:m", [{}] * 7),  # type: ignore[list-item]
     ]
     model, first, second, *others = list_differences(paper, experiment, measurements)
-    assert "openai:m" in model
-    assert "GPT-3.5" in model
-    assert stand_in is not None
+    assert "openai:m" in model and "GPT-3.5" in model
     assert stand_in.reason in first
     assert "7 questions of the paper's 500" in second
     assert tuple(others) == experiment.differs
+    paper, experiment = find_experiment("triad.table3")
+    rows = [{"gold": gold, "answers": ["a"], "error": None} for gold in (["a"],) * 149 + (None,)]
+    measurement = Measurement("qald-9", "the whole system", "m", rows)
+    sentences = list(list_differences(paper, experiment, [measurement]))
+    assert [text for text in sentences if "1 question" in text and "no gold" in text]
 
 
 def test_gold_that_a_set_only_names_stays_names_where_the_paper_compares_names() -> None:
@@ -294,11 +284,9 @@ def test_questions_that_people_judged_are_listed_with_their_verdicts(capsys: Cap
     for asked in experiment.asked:
         [line] = [each for each in out.splitlines() if each.startswith(f"{asked.id} ")]
         assert asked.question in line and line.endswith(asked.verdict)
-    assert {asked.id[0] for asked in experiment.asked} == {"A", "B", "C"}
     asked_here = {question.id: question.question for question in load_questions(BATCHES)}
     for asked in experiment.asked:
-        if asked.id in asked_here:
-            assert asked.question == asked_here[asked.id]
+        assert asked.question == asked_here.get(asked.id, asked.question)
 
 
 def test_the_questions_of_robodata_are_asked_over_the_slice_that_kgwb_brings(
@@ -316,24 +304,6 @@ def test_the_questions_of_robodata_are_asked_over_the_slice_that_kgwb_brings(
     assert [question.question for question in selected] == ["What is the capital of Canada?"]
     seeds = {row.settings["seed"] for row in experiment.configurations}
     assert len(seeds) == len(experiment.configurations) == 5
-
-
-def test_published_figures_have_the_decimals_that_the_paper_prints() -> None:
-    paper, experiment = find_experiment("chatty_kg.table4")
-    figures = [row[3] for row in make_experiment_table(paper, experiment, ()).rows]
-    assert "65.70" in figures and "54.95" in figures
-    paper, experiment = find_experiment("chatty_kg.cost")
-    figures = [row[3] for row in make_experiment_table(paper, experiment, ()).rows]
-    assert figures == ["3.38", "2173", "51.5"]
-
-
-def test_questions_without_gold_are_said() -> None:
-    paper, experiment = find_experiment("triad.table3")
-    rows = [{"gold": ["a"], "answers": ["a"], "error": None}] * 149
-    rows.append({"gold": None, "answers": ["a"], "error": None})
-    measurement = Measurement("qald-9", "the whole system", "m", rows)
-    sentences = list(list_differences(paper, experiment, [measurement]))
-    assert [text for text in sentences if "1 question" in text and "no gold" in text]
 
 
 # --- the command
@@ -356,18 +326,18 @@ def test_what_cannot_be_repeated_says_why(capsys: Capture) -> None:
 
 def test_a_missing_set_or_graph_is_named_with_its_origin(tmp_path: Path, capsys: Capture) -> None:
     command = ["experiment", "triad.table2", "--model", "rules", "--data", str(tmp_path)]
-    assert main(command) == 2
-    assert "no question set of the experiment triad.table2" in capsys.readouterr().err
-    assert main([*command, "--sets", "yago"]) == 2
-    assert "https://github.com/CoDS-GCS/KGQAn" in capsys.readouterr().err
     paper, _ = find_experiment("triad.table2")
-    write_excerpt(paper.sets["yago"], tmp_path)
-    assert main(command) == 2
-    assert "--graph yago=" in capsys.readouterr().err
-    assert main([*command, "--configuration", "none"]) == 2
-    assert "'none'" in capsys.readouterr().err
-    assert main([*command, "--sets", "mars"]) == 2
-    assert "lc-quad-1, qald-9, yago" in capsys.readouterr().err
+    for options, said in (
+        ([], "triad.table2"),
+        (["--sets", "yago"], "https://github.com/CoDS-GCS/KGQAn"),
+        ([], "--graph yago="),  # its questions are at hand now
+        (["--configuration", "none"], "'none'"),
+        (["--sets", "mars"], "lc-quad-1, qald-9, yago"),
+    ):
+        assert main([*command, *options]) == 2
+        assert said in capsys.readouterr().err
+        if options:
+            write_excerpt(paper.sets["yago"], tmp_path)
 
 
 def read_rows(folder: Path) -> dict[str, list[dict[str, Any]]]:
@@ -441,16 +411,18 @@ def test_an_experiment_runs_whole_on_excerpts_and_resumes(
 
 
 def test_our_figures_stand_in_the_scale_of_the_paper() -> None:
-    paper, experiment = find_experiment("triad.table3")
     row = {"gold": ["a"], "answers": ["a"], "error": None}
-    measurement = Measurement("qald-9", "the whole system", "m", [row])  # type: ignore[list-item]
-    table = make_experiment_table(paper, experiment, [measurement])
-    [row_here] = [row for row in table.rows if row[0] == "QALD-9" and row[2] == "the whole system"]
-    assert row_here[3:] == ["0.416", "1.000 [1.000, 1.000]"]
-    paper, experiment = find_experiment("dog.table2_metaqa")
-    measurement = Measurement("metaqa-2", "the whole system", "m", [row])  # type: ignore[list-item]
-    table = make_experiment_table(paper, experiment, [measurement])
-    assert [row[4] for row in table.rows].count("100.0 [100.0, 100.0]") == 1
+    for name, question_set, figures in (
+        ("triad.table3", "qald-9", ["0.416", "1.000 [1.000, 1.000]"]),
+        ("dog.table2_metaqa", "metaqa-2", ["96.6", "100.0 [100.0, 100.0]"]),
+    ):
+        paper, experiment = find_experiment(name)
+        measured = Measurement(question_set, "the whole system", "m", [row])  # type: ignore[list-item]
+        table = make_experiment_table(paper, experiment, [measured])
+        assert [row[3:] for row in table.rows if row[4] != "–"] == [figures]
+    paper, experiment = find_experiment("chatty_kg.cost")  # with the decimals that the paper prints
+    figures = [row[3] for row in make_experiment_table(paper, experiment, ()).rows]
+    assert figures == ["3.38", "2173", "51.5"]
 
 
 # --- RAGonite, section 4: conversations that kgwb brings
@@ -464,9 +436,8 @@ def test_the_gold_of_questions_that_kgwb_brings_follows_from_their_queries(
     without_gold = []
     for question in questions:
         without_gold.append(question.model_copy(update={"answers": None, "answer_labels": ()}))
-    for question, computed in zip(
-        questions, add_gold_answers(without_gold, open_kg(graph)), strict=True
-    ):
+    found = add_gold_answers(without_gold, open_kg(graph))
+    for question, computed in zip(questions, found, strict=True):
         assert computed.answers is not None, computed.gold_error
         assert sorted(question.answers or ()) == sorted(computed.answers), question.id
         labels = computed.answer_labels or computed.answers
@@ -479,24 +450,13 @@ def test_conversations_that_kgwb_brings_stand_in_unless_the_papers_own_are_at_ha
 ) -> None:
     paper, _ = find_experiment("ragonite.section4")
     question_set = paper.sets["conversations"]
-    file = find_question_file(question_set, tmp_path)
-    assert file is not None
-    assert (file.path, file.stand_in, file.graph) == (
-        CONVERSATIONS,
-        question_set.stand_in,
-        "films",
+    assert find_question_file(question_set, tmp_path) == QuestionFile(
+        CONVERSATIONS, question_set.stand_in, "films"
     )
     write_excerpt(question_set, tmp_path)
     own = find_question_file(question_set, tmp_path)
     assert own is not None
     assert (own.path.parent, own.stand_in, own.graph) == (tmp_path, None, "bmw")
-
-
-def test_a_stand_in_on_an_unknown_graph_is_refused() -> None:
-    paper = load_papers()["ragonite"].model_dump()
-    paper["sets"]["conversations"]["stand_in"]["graph"] = "mars"
-    with pytest.raises(ValueError, match="no graph mars"):
-        Paper.model_validate(paper)
 
 
 def test_figures_by_kind_are_of_the_questions_of_this_kind() -> None:

@@ -4,15 +4,14 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
+from commands import DENIS, FILM, bench, rows, write_questions
 from rdflib import URIRef
 from small import films
 
 import kgwb
-from kgwb import cli
 from kgwb.bench import compare_runs
 from kgwb.bench.questions import BenchQuestion
-from kgwb.bench.results import read_results
-from kgwb.cli import ask
+from kgwb.cli import ask, main
 from kgwb.errors import SettingError
 from kgwb.run import Run, System, agent, systems
 from kgwb.run.answers import Answer, Value
@@ -29,13 +28,12 @@ def say(text: str, run: Run) -> Answer:
 
 SYSTEM = System("own", lambda question, dialogue, run: say(question.text, run), (say,))
 """
-DENIS = "https://kgwb.example/films/Denis_Villeneuve"
+ASKED = BenchQuestion(id="1", question="Who directed Arrival?", answers=(DENIS,))
 
 
 def test_every_system_has_a_column_with_its_answer_or_error() -> None:
     workbench = kgwb.Workbench(kgwb.open_kg("films"), models={"qir": "rules"})
-    question = BenchQuestion(id="1", question="Who directed Arrival?", answers=(DENIS,))
-    shown = workbench.ask_all(question)
+    shown = workbench.ask_all(ASKED)
     by_system = {each.system: each for each in shown.answers}
     assert tuple(by_system) == systems.list_systems() and not workbench.runs
     answered = [each for each in shown.answers if not each.error]
@@ -50,13 +48,12 @@ def test_every_system_has_a_column_with_its_answer_or_error() -> None:
 def test_finished_runs_are_laid_side_by_side_and_scored() -> None:
     workbench = kgwb.Workbench(kgwb.open_kg("films"))
     run = workbench.ask("Who directed Arrival?")
-    other = run.fork(settings=kgwb.profile("paper")).go()
-    question = BenchQuestion(id="1", question="Who directed Arrival?", answers=(DENIS,))
-    scored = compare_runs(question, [run, other])
+    begun = workbench.begin("Who directed Arrival?")
+    scored = compare_runs(ASKED, [run, begun])
     assert [each.system for each in scored.answers] == ["chatty_kg", "chatty_kg#2"]
-    assert [each.f1 for each in scored.answers] == [1.0, 1.0]
-    assert scored["chatty_kg#2"] is other
-    unscored = compare_runs("Who directed Arrival?", [run, other])
+    assert [each.f1 for each in scored.answers] == [1.0, 0]  # without an answer it scores nothing
+    assert scored["chatty_kg#2"] is begun
+    unscored = compare_runs("Who directed Arrival?", [run, begun])
     assert [each.f1 for each in unscored.answers] == [None, None]
 
 
@@ -84,13 +81,6 @@ def test_answers_and_triples_of_one_name_are_told_apart() -> None:
     assert names == ["Dune", "Dune"]
 
 
-def test_a_run_without_an_answer_scores_nothing() -> None:
-    run = kgwb.Workbench(kgwb.open_kg("films")).begin("Who directed Arrival?")
-    question = BenchQuestion(id="1", question="Who directed Arrival?", answers=(DENIS,))
-    [answer] = compare_runs(question, [run]).answers
-    assert answer.f1 == 0
-
-
 def test_two_systems_of_one_name_are_told_apart(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -101,21 +91,17 @@ def test_two_systems_of_one_name_are_told_apart(
     shown = kgwb.Workbench(kgwb.open_kg("films")).ask_all("Who directed Arrival?", sources)
     assert [answer.system for answer in shown.answers] == ["own", "own#2"]
     assert [str(shown[name].answer) for name in ("own", "own#2")] == ["Arrival", "Dune: Part Two"]
-    Path("q.jsonl").write_text('{"id": "1", "question": "Who?", "answers": ["Arrival"]}')
-    command = ["bench", "--kg", "films", "--questions", "q.jsonl", "--out", "out"]
-    assert cli.main([*command, "--systems", ",".join(sources)]) == 0
-    folders = sorted(path for path in Path("out").iterdir() if path.is_dir())
-    assert [read_results(folder)[1][0]["f1"] for folder in folders] == [1.0, 0.0]
+    write_questions({"answers": ["Arrival"]})
+    assert bench("--systems", ",".join(sources)) == 0
+    folders = sorted(path for path in Path("r").iterdir() if path.is_dir())
+    assert [rows(folder)[0]["f1"] for folder in folders] == [1.0, 0.0]
     assert unquote(folders[0].name) in capsys.readouterr().out
 
 
 def test_a_wrong_answer_names_where_it_was_lost() -> None:
-    question = BenchQuestion(
-        id="1",
-        question="Who directed Arrival?",
-        answers=("https://kgwb.example/films/Eric_Heisserer",),
-        sparql="PREFIX f: <https://kgwb.example/films/> SELECT ?x { f:Arrival f:screenwriter ?x }",
-    )
+    query = f"SELECT ?x {{ <{FILM}Arrival> <{FILM}screenwriter> ?x }}"
+    changes = {"answers": (f"{FILM}Eric_Heisserer",), "sparql": query}
+    question = ASKED.model_copy(update=changes)
     [asked] = kgwb.Workbench(kgwb.open_kg("films")).ask_all(question, ["chatty_kg"]).answers
     assert asked.f1 == 0 and asked.lost_at in {
         spec.name for spec in systems.load_system("chatty_kg").agents
@@ -123,32 +109,18 @@ def test_a_wrong_answer_names_where_it_was_lost() -> None:
 
 
 def test_the_terminal_asks_and_measures_several(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert (
-        cli.main(["ask", "--kg", "films", "--systems", "dog,surveyor", "Who directed Arrival?"])
-        == 0
-    )
+    asked = ["ask", "--kg", "films", "--systems", "dog,surveyor", "Who directed Arrival?"]
+    assert main(asked) == 0
     assert "surveyor" in capsys.readouterr().out
-    questions = tmp_path / "questions.jsonl"
-    questions.write_text(
-        f'{{"id": "1", "question": "Who directed Arrival?", "answers": ["{DENIS}"]}}\n'
-    )
-    command = [
-        "bench",
-        "--kg",
-        "films",
-        "--questions",
-        str(questions),
-        "--out",
-        str(tmp_path / "out"),
-    ]
-    prices = tmp_path / "prices.toml"
-    prices.write_text('currency = "EUR"\n[[price]]\nmodel = "*"\ninput = 1\noutput = 1\n')
-    assert cli.main([*command, "--systems", "chatty_kg,surveyor", "--prices", str(prices)]) == 0
+    write_questions()
+    prices = 'currency = "EUR"\n[[price]]\nmodel = "*"\ninput = 1\noutput = 1\n'
+    Path("prices.toml").write_text(prices)
+    assert bench("--systems", "chatty_kg,surveyor", "--prices", "prices.toml") == 0
     shown = capsys.readouterr().out.partition("side by side:")[2]
     assert "all, chatty_kg" in shown and "all, surveyor" in shown and "\nEUR " in shown
-    folders = {path.name for path in (tmp_path / "out").iterdir() if path.is_dir()}
+    folders = {path.name for path in Path("r").iterdir() if path.is_dir()}
     assert folders == {"chatty_kg", "surveyor"}
     with pytest.raises(SettingError, match="cat"):
         ask.parse_system_names("dog,cat")

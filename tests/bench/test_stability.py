@@ -1,12 +1,13 @@
 """How often repeated questions come out right: pass rates, pass^k, and the questions right by luck."""
 
-import json
-from itertools import combinations
+from collections import Counter
+from itertools import combinations, product
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
+from commands import bench, retries, retry, write_questions
 from model_servers import OpenAIServer
 from rdflib import Literal
 from small import films
@@ -16,7 +17,6 @@ from kgwb.bench.questions import BenchQuestion
 from kgwb.bench.results import ALIKE, SEED_IGNORED, Results
 from kgwb.bench.runner import MAX_SEED_PROBES, Benchmark, BenchSetup
 from kgwb.bench.statistics import wilson_interval
-from kgwb.cli import main
 from kgwb.llm import ChatRequest, Message
 from kgwb.llm.base import seed_of_repeat
 from kgwb.run import Run, System, agent
@@ -37,16 +37,14 @@ def test_wilson_s_interval_is_that_of_the_literature() -> None:
     for (count, total), interval in published.items():
         assert wilson_interval(count, total) == pytest.approx(interval, abs=1e-4)
     assert wilson_interval(20, 20) == pytest.approx((1 - 0.1611, 1), abs=1e-4)
-    for total in range(1, 60):
-        assert wilson_interval(0, total)[0] >= 0 and wilson_interval(total, total)[1] <= 1
+    assert wilson_interval(0, 3)[0] == 0 and wilson_interval(3, 3)[1] == 1
 
 
-@pytest.mark.parametrize("right", range(6))
-@pytest.mark.parametrize("k", [1, 2, 5])
-def test_pass_hat_k_is_the_share_of_choices_in_which_all_are_right(right: int, k: int) -> None:
-    choices = list(combinations([True] * right + [False] * (5 - right), k))
-    share = sum(map(all, choices)) / len(choices)
-    assert PassRate(right, 5).chance_of_all(k) == pytest.approx(share)
+def test_pass_hat_k_is_the_share_of_choices_in_which_all_are_right() -> None:
+    for right, k in product(range(6), (1, 2, 5)):
+        choices = list(combinations([True] * right + [False] * (5 - right), k))
+        share = sum(map(all, choices)) / len(choices)
+        assert PassRate(right, 5).chance_of_all(k) == pytest.approx(share)
 
 
 def test_pass_hat_k_of_all_questions_is_the_mean_of_those_that_all_were_asked() -> None:
@@ -109,12 +107,10 @@ TOY = System("toy", lambda question, dialogue, run: lookup(question.text, run), 
 def measure_with(
     server: SeededServer, folder: Path, temperature: float = 1.0, repeats: int = 10
 ) -> LoadedResults:
-    questions = [
-        BenchQuestion(id=f"{number}", question=f"{number}", answers=("ok",)) for number in range(24)
-    ]
-    workbench = Workbench(
-        films(), server.tiny(), system=TOY, settings=Settings(temperature=temperature)
-    )
+    numbers = map(str, range(24))
+    questions = [BenchQuestion(id=each, question=each, answers=("ok",)) for each in numbers]
+    settings = Settings(temperature=temperature)
+    workbench = Workbench(films(), server.tiny(), system=TOY, settings=settings)
     setup = BenchSetup.from_workbench(workbench)
     try:
         Benchmark(setup, Results(folder, setup.to_config()), repeats=repeats).run(questions)
@@ -133,12 +129,10 @@ def test_each_repeat_has_a_seed_of_its_own_so_that_stability_is_that_of_the_serv
         alike = [rate for id_, rate in rates.items() if chance_of(id_) == chance]
         low, high = wilson_interval(sum(rate.right for rate in alike), 10 * len(alike))
         assert low <= chance <= high
-    seeds_by_question: dict[str, list[int]] = {}
-    for body in server.chats:
-        seeds_by_question.setdefault(body["messages"][-1]["content"], []).append(body["seed"])
-    expected = {seed_of_repeat(7, number) for number in range(10)}
-    assert all(expected == set(seeds) for seeds in seeds_by_question.values())
-    assert len(server.chats) == 24 * 10 + MAX_SEED_PROBES
+    asked = Counter((body["messages"][-1]["content"], body["seed"]) for body in server.chats)
+    seeds = [seed_of_repeat(7, number) for number in range(10)]
+    assert set(asked) == set(product(rates, seeds))
+    assert asked.total() == 24 * 10 + MAX_SEED_PROBES
     assert results.seed_remarks == []
 
 
@@ -161,16 +155,13 @@ def test_a_server_on_which_seeds_have_no_effect_is_said(
 
 
 def test_repeats_at_temperature_0_are_refused_unless_it_is_given(here: Path) -> None:
-    line = json.dumps({"id": "1", "question": "Who directed Arrival?", "answers": ["x"]})
-    Path("q.jsonl").write_text(line)
-    command = "bench --kg films --questions q.jsonl --out r --repeats 2".split()
-    assert main(command) == 2
-    assert not Path("r/results.jsonl").exists()
-    for each in ("seed=1,2", "model=rules,rules2"):
-        assert main([*command, "--each", each]) == 2
-    assert not list(Path("r").glob("*/results.jsonl"))
-    assert main([*command, "--set", "temperature=0"]) == 0
-    changed = ["retry", "r", "--set", "predicates_per_relation=3", "--repeats", "2"]
-    assert main(changed) == 2
-    assert not list(Path("r").glob("retries/*/results.jsonl"))
-    assert main([*changed, "--set", "temperature=0"]) == 0
+    write_questions()
+    twice = ["--repeats", "2"]
+    for each in ([], ["--each", "seed=1,2"], ["--each", "model=rules,rules2"]):
+        assert bench(*twice, *each) == 2
+    assert not list(Path("r").rglob("results.jsonl"))
+    assert bench(*twice, "--set", "temperature=0") == 0
+    changed = ["--only", "all", "--set", "predicates_per_relation=3", *twice]
+    assert retry(*changed) == 2
+    assert not retries()
+    assert retry(*changed, "--set", "temperature=0") == 0
