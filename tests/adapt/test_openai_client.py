@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -58,10 +59,8 @@ def run_of(work: Callable[[], Any]) -> Run:
     def talk() -> Any:
         return work()
 
-    def answer(question: Any, dialogue: Any, run: Run) -> Answer:
-        return Answer("list", text=str(talk()))
-
-    return Run(System("talking", answer, [talk]), "Who?", kg=films(), models=None)
+    system = System("talking", lambda *_: Answer("list", text=str(talk())), [talk])
+    return Run(system, "Who?", kg=films(), models=None)
 
 
 def ask(client: Any, api: str, text: str = "Hello", **options: Any) -> Any:
@@ -111,18 +110,16 @@ def server(chats: ChatServer) -> ChatServer:
 # --- recorded, found again, edited
 
 
+SHORT = {"role": "system", "content": "Be short."}
+
+
 @pytest.mark.parametrize(
     ("api", "sent", "edited"),
     [
         (
             "chat",
-            {"messages": [{"role": "system", "content": "Be short."}, USER]},
-            {
-                "messages": [
-                    {"role": "system", "content": "Be long."},
-                    {"role": "user", "content": "Bye"},
-                ]
-            },
+            {"messages": [SHORT, USER]},
+            {"messages": [{**SHORT, "content": "Be long."}, {**USER, "content": "Bye"}]},
         ),
         (
             "responses",
@@ -147,9 +144,16 @@ def test_a_request_is_recorded_and_edited(
     assert run.output("talk") == "reply to Bye"
     assert server.requests[-1] == {"model": "tiny", **edited}
     run.edit_messages("talk", [Message("user", "One"), Message("user", "Two")]).go()
+    two = [{"role": "user", "content": text} for text in ("One", "Two")]
     name = "messages" if api == "chat" else "input"
-    two = [{"role": "user", "content": "One"}, {"role": "user", "content": "Two"}]
     assert server.requests[-1] == {"model": "tiny", name: two}
+
+
+def send_edited(run: Run, number: int, *before: Message, end: int | None = None) -> None:
+    """Send the messages of a recorded call again, after others; as a person does."""
+    recorded = list(run.calls.values())[number].request["content"]["messages"][:end]
+    messages = [Message(role, text) for role, text in recorded]
+    run.edit_messages("talk", [*before, *messages], number).go()
 
 
 @pytest.mark.parametrize("what", ["parameter", "address", "api", "instructions"])
@@ -169,25 +173,18 @@ def test_what_decides_a_reply_decides_whether_it_is_used_again(
         options["api"] = "chat"
     else:
         options["instructions"] = "Be short."
-    run.go()
-    assert len(server.requests) == 2
-    run.go()
-    assert len(server.requests) == 2
+    for _ in range(2):
+        run.go()
+        assert len(server.requests) == 2
 
 
 def test_a_system_message_of_the_input_is_not_taken_for_instructions(server: ChatServer) -> None:
     client = client_of(server)
-    system: Any = {"role": "system", "content": "Be short."}
-    kinds: list[dict[str, Any]] = [
-        {"instructions": "Be short.", "input": [USER]},
-        {"input": [system, USER]},
-    ]
+    kinds: list[Any] = [{"instructions": "Be short.", "input": [USER]}, {"input": [SHORT, USER]}]
     run = run_of(lambda: [client.responses.create(model="tiny", **kind).id for kind in kinds]).go()
     assert len(server.requests) == 2
     run.edit_messages("talk", "[system]\nBe long.\n\n[user]\nBye\n").go()
-    assert {tuple(sorted(body)) for body in server.requests[2:]} == {
-        ("input", "instructions", "model")
-    }
+    assert all("instructions" in body for body in server.requests[2:])
 
 
 def test_messages_of_an_input_are_recorded_as_texts(server: ChatServer) -> None:
@@ -202,12 +199,12 @@ def test_messages_of_an_input_are_recorded_as_texts(server: ChatServer) -> None:
     assert server.requests[1]["input"][1]["type"] == "message"
     recorded = list(run.calls.values())[1].request["content"]["messages"]
     assert recorded == [["user", "Hello"], ["assistant", "reply to Hello"], ["user", "Hello"]]
-    run.edit_messages("talk", [Message(role, text) for role, text in recorded[:2]], 1).go()
+    send_edited(run, 1, end=2)
     said = {"role": "assistant", "content": "reply to Hello"}
     assert server.requests[-1]["input"] == [USER, said]
 
 
-@pytest.mark.parametrize("text", ['{"message": {"content": "x"}}', '{"a": 1}', "{", "[tool]\nx"])
+@pytest.mark.parametrize("text", ['{"message": {"content": "x"}}', "{", "[tool]\nx"])
 @pytest.mark.parametrize("api", APIS)
 def test_a_text_that_looks_like_a_message_stays_a_text(
     server: ChatServer, api: str, text: str
@@ -216,8 +213,7 @@ def test_a_text_that_looks_like_a_message_stays_a_text(
     server.script = lambda body: text
     run = run_of(lambda: text_of(ask(client, api, text))).go()
     assert run.output("talk") == text
-    [[role, recorded]] = next(iter(run.calls.values())).request["content"]["messages"]
-    run.edit_messages("talk", [Message("system", "Be short."), Message(role, recorded)]).go()
+    send_edited(run, 0, Message("system", "Be short."))
     assert last_text(server.requests[-1]) == text
 
 
@@ -225,23 +221,17 @@ def test_a_text_that_looks_like_a_message_stays_a_text(
 
 
 def test_calls_of_tools_come_back_and_are_sent_on(server: ChatServer) -> None:
-    client = client_of(server)
-
-    def script(body: dict[str, Any]) -> Any:
-        return "It is a film." if last_text(body) == "found" else {"tool_calls": [CHAT_CALL]}
-
-    server.script = script
+    create = partial(client_of(server).chat.completions.create, model="tiny", tools=[CHAT_TOOL])
+    server.script = lambda body: (
+        "It is a film." if last_text(body) == "found" else {"tool_calls": [CHAT_CALL]}
+    )
 
     def work() -> str:
-        messages: list[Any] = [USER]
-        first = client.chat.completions.create(model="tiny", messages=messages, tools=[CHAT_TOOL])
-        [call] = first.choices[0].message.tool_calls or ()
-        assert first.choices[0].finish_reason == "tool_calls"
+        [choice] = create(messages=[USER]).choices
+        [call] = choice.message.tool_calls or ()
+        assert choice.finish_reason == "tool_calls"
         found = {"role": "tool", "tool_call_id": call.id, "content": "found"}
-        messages += [first.choices[0].message, found]
-        return text_of(
-            client.chat.completions.create(model="tiny", messages=messages, tools=[CHAT_TOOL])
-        )
+        return text_of(create(messages=[USER, choice.message, found]))
 
     run = run_of(work).go()
     assert run.output("talk") == "It is a film."
@@ -250,31 +240,28 @@ def test_calls_of_tools_come_back_and_are_sent_on(server: ChatServer) -> None:
     assert found == {"role": "tool", "tool_call_id": "call-1", "content": "found"}
     run.go()
     assert len(server.requests) == 2
-    recorded = list(run.calls.values())[1].request["content"]["messages"]
-    messages = [Message(role, text) for role, text in recorded]
-    run.edit_messages("talk", [Message("system", "Be short."), *messages], 1).go()
-    sent = server.requests[-1]["messages"]
-    assert [message["role"] for message in sent] == ["system", "user", "assistant", "tool"]
-    assert sent[2]["tool_calls"] == [CHAT_CALL]
-    assert sent[3] == found
+    send_edited(run, 1, Message("system", "Be short."))
+    system, user, said, last = server.requests[-1]["messages"]
+    assert (system, user, last) == (SHORT, USER, found)
+    assert said["tool_calls"] == [CHAT_CALL]
 
 
 @pytest.mark.parametrize("by_id", [True, False])
 def test_calls_of_functions_come_back_and_are_sent_on(server: ChatServer, by_id: bool) -> None:
-    client = client_of(server)
+    create = partial(client_of(server).responses.create, model="tiny", tools=[TOOL])
     server.script = lambda body: (
         "It is a film." if last_text(body) == "found" else {"output": [CALL]}
     )
 
     def work() -> str:
-        first = client.responses.create(model="tiny", input="Hello", tools=[TOOL])
+        first = create(input="Hello")
         [call] = first.output
         assert call.type == "function_call"
         found: Any = {"type": "function_call_output", "call_id": call.call_id, "output": "found"}
         more: Any = {"input": [USER, call, found]}
         if by_id:
             more = {"input": [found], "previous_response_id": first.id}
-        return text_of(client.responses.create(model="tiny", tools=[TOOL], **more))
+        return text_of(create(**more))
 
     run = run_of(work).go()
     assert run.output("talk") == "It is a film."
@@ -284,70 +271,40 @@ def test_calls_of_functions_come_back_and_are_sent_on(server: ChatServer, by_id:
     assert ("previous_response_id" in server.requests[1]) == by_id
     run.go()
     assert len(server.requests) == 2
-    recorded = second.request["content"]["messages"]
-    messages = [Message(role, text) for role, text in recorded]
-    run.edit_messages("talk", [Message("user", "Think."), *messages], 1).go()
-    sent = server.requests[-1]["input"]
-    assert sent[0] == {"role": "user", "content": "Think."}
-    assert sent[1:] == server.requests[1]["input"]
+    send_edited(run, 1, Message("user", "Think."))
+    think = {"role": "user", "content": "Think."}
+    assert server.requests[-1]["input"] == [think, *server.requests[1]["input"]]
 
 
-def test_several_choices_come_back_and_are_recorded(server: ChatServer) -> None:
-    client = client_of(server)
-    choices = [
-        {
-            "index": number,
-            "message": {"role": "assistant", "content": f"{number}"},
-            "finish_reason": "stop",
-        }
-        for number in range(2)
-    ]
-    server.script = lambda body: {
-        "id": "1",
-        "object": "chat.completion",
-        "created": 1,
-        "choices": choices,
-    }
-    run = run_of(lambda: len(ask(client, "chat", n=2).choices)).go()
-    assert run.go().output("talk") == 2
-    assert len(server.requests) == 1
-    assert '"1"' in next(iter(run.calls.values())).result.text
+def choice(text: str, reason: str | None, index: int = 0) -> dict[str, Any]:
+    message = {"role": "assistant", "content": text}
+    return {"index": index, "message": message, "finish_reason": reason}
 
 
-def test_what_a_completion_does_not_say_is_empty(server: ChatServer) -> None:
-    client = client_of(server)
-    message = {"role": "assistant", "content": "yes"}
-    choices = [{"index": 0, "message": message, "finish_reason": None}]
-    server.script = lambda body: {"id": "1", "model": None, "usage": None, "choices": choices}
-    [call] = run_of(lambda: text_of(ask(client, "chat"))).go().calls.values()
-    assert (call.result.text, call.result.model, call.result.finish_reason) == ("yes", "", "stop")
+CUT_OFF = {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}
+FAILED = {"status": "failed", "error": {"code": "server_error", "message": "no"}}
 
 
 @pytest.mark.parametrize(
-    ("fields", "status", "reason"),
+    ("api", "reply", "text", "reason"),
     [
-        (
-            {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}},
-            "incomplete",
-            "length",
-        ),
-        (
-            {"status": "failed", "error": {"code": "server_error", "message": "no"}},
-            "failed",
-            "failed",
-        ),
+        ("chat", {"choices": [choice("0", "stop"), choice("1", "stop", 1)]}, '"1"', "stop"),
+        ("chat", {"model": None, "usage": None, "choices": [choice("yes", None)]}, "yes", "stop"),
+        ("responses", {"output": [], **CUT_OFF}, "", "length"),
+        ("responses", {"output": [], **FAILED}, "server_error", "failed"),
     ],
 )
-def test_a_reply_that_was_cut_off_or_failed_says_so_again(
-    server: ChatServer, fields: dict[str, Any], status: str, reason: str
+def test_what_a_reply_says_of_itself_is_recorded_and_comes_back(
+    server: ChatServer, api: str, reply: dict[str, Any], text: str, reason: str
 ) -> None:
     client = client_of(server)
-    server.script = lambda body: {"output": [], **fields}
-    run = run_of(lambda: ask(client, "responses").status).go()
-    assert run.go().output("talk") == status
+    server.script = lambda body: {"id": "1", **reply}
+    run = run_of(lambda: json.dumps(ask(client, api).model_dump(exclude_unset=True))).go()
+    said = run.output("talk")
+    assert run.go().output("talk") == said
+    assert len(server.requests) == 1
     [call] = run.calls.values()
-    assert call.result.finish_reason == reason
-    assert ("server_error" in call.result.text) == (status == "failed")
+    assert text in call.result.text and call.result.finish_reason == reason
 
 
 @pytest.mark.parametrize("api", APIS)
@@ -398,7 +355,6 @@ def test_what_is_no_reply_to_messages_is_recorded_as_it_is(server: ChatServer) -
     before = run.output("talk")
     assert run.go().output("talk") == before
     assert [call.kind for call in run.calls.values()] == ["http"]
-    assert run.totals.model_calls == 0
 
 
 @pytest.mark.parametrize(
@@ -423,10 +379,8 @@ def test_a_refusal_is_the_clients_own_and_is_replayed(
             return type(error).__name__
 
     run = run_of(work).go()
-    assert run.output("talk").endswith("Error")
-    assert run.totals.model_calls == 0
+    assert run.output("talk").endswith("Error") and run.totals.model_calls == 0
     run.go()
-    assert len(server.requests) == (1 if is_lasting else 2)
     replay = kgwb.load_run(run.save(tmp_path / "run.jsonl"), system=run.system)
     assert replay.output("talk") == run.output("talk")
     assert len(server.requests) == (1 if is_lasting else 2)

@@ -233,48 +233,8 @@ def span(kind: str, attributes: dict[str, Any], name: str = "m", **more: Any) ->
     return {"name": name, "attributes": {"openinference.span.kind": kind, **attributes}, **more}
 
 
-def said(part: dict[str, Any], role: str = "assistant") -> str:
-    """A message as generative AI's conventions write it."""
-    return json.dumps([{"role": role, "parts": [part]}])
-
-
-GEN_AI = (
-    {"name": "invoke_agent finder", "attributes": {"gen_ai.operation.name": "invoke_agent"}},
-    {
-        "name": "chat gpt-4o",
-        "parent": 1,
-        "attributes": {
-            "gen_ai.operation.name": "chat",
-            "gen_ai.request.model": "gpt-4o",
-            "gen_ai.response.model": "gpt-4o-2024",
-            "gen_ai.request.temperature": 0.5,
-            "gen_ai.request.seed": 3,
-            "gen_ai.usage.input_tokens": 30,
-            "gen_ai.usage.output_tokens": 5,
-            "gen_ai.system_instructions": '[{"type": "text", "content": "Be short."}]',
-            "gen_ai.input.messages": said(
-                {"type": "text", "content": "Who made Arrival?"}, role="user"
-            ),
-            "gen_ai.output.messages": said(
-                {"type": "tool_call", "name": "sparql", "arguments": {"query": QUERY}}
-            ),
-        },
-    },
-    {
-        "name": "execute_tool sparql",
-        "parent": 1,
-        "attributes": {
-            "gen_ai.operation.name": "execute_tool",
-            "gen_ai.tool.name": "sparql",
-            "gen_ai.tool.call.arguments": json.dumps({"query": QUERY}),
-            "gen_ai.tool.call.result": "Denis Villeneuve",
-        },
-    },
-)
-
-
-def test_a_trace_under_opentelemetrys_names(opened: Opened) -> None:
-    run = opened(*GEN_AI, kg="films")
+def test_a_trace_under_opentelemetrys_names() -> None:
+    run = kgwb.open_trace(DATA / "gen_ai.json", kg="films")
     assert run.question == "Who made Arrival?"
     assert [run.system.agent_kind(step.key) for step in run.steps] == ["group", "model", "sparql"]
     call = run.calls[run["chat gpt-4o"].calls[0]]
@@ -291,26 +251,12 @@ def test_a_trace_under_opentelemetrys_names(opened: Opened) -> None:
     assert query.run_again.labels == ("Denis Villeneuve",)
 
 
-ROOTS = (
-    {**GEN_AI[1], "parent": 99, "trace": "a" * 32},
-    {**GEN_AI[2], "parent": 99, "trace": "b" * 32},
-    {
-        "name": "chat again",
-        "trace": "c" * 32,
-        "attributes": {
-            "gen_ai.operation.name": "chat",
-            "gen_ai.output.messages": said({"type": "text", "content": "By Villeneuve."}),
-        },
-    },
-    {"name": "goodbye", "trace": "c" * 32},
-)
-
-
-def test_traces_without_a_common_root_are_opened_together(opened: Opened) -> None:
+def test_traces_without_a_common_root_are_opened_together() -> None:
+    file = DATA / "gen_ai_roots.json"
     with pytest.raises(InputError) as caught:
-        opened(*ROOTS)
+        kgwb.open_trace(file)
     assert "all" in caught.value.hint
-    run = opened(*ROOTS, kg="films", trace="all")
+    run = kgwb.open_trace(file, kg="films", trace="all")
     assert run.question == "Who made Arrival?"
     keys = ["chat gpt-4o", "execute_tool sparql", "chat again", "goodbye"]
     assert [step.key for step in run.steps] == keys
@@ -454,15 +400,16 @@ def test_keys_in_spans_are_masked(opened: Opened, tmp_path: Path) -> None:
 
 
 def test_lines_lists_and_gzipped_files_are_read(tmp_path: Path) -> None:
-    first, second = otlp(*GEN_AI[:1]), otlp(*GEN_AI)
-    lines = tmp_path / "lines.jsonl"
-    lines.write_text(json.dumps(first) + "\n" + json.dumps(second) + "\n")
-    zipped = tmp_path / "trace.jsonl.gz"
-    zipped.write_bytes(gzip.compress(lines.read_bytes()))
-    listed = tmp_path / "list.json"
-    listed.write_text(json.dumps([first, second]))
-    for path in (lines, zipped, listed):
-        assert len(kgwb.open_trace(path).steps) == 3
+    root: dict[str, Any] = {"name": "one"}
+    parts = [json.dumps(otlp(*spans)) for spans in ((root,), (root, {"name": "two", "parent": 1}))]
+    lines = "".join(f"{part}\n" for part in parts)
+    for name, content in (
+        ("lines.jsonl", lines.encode()),
+        ("trace.jsonl.gz", gzip.compress(lines.encode())),
+        ("list.json", f"[{','.join(parts)}]".encode()),
+    ):
+        (tmp_path / name).write_bytes(content)
+        assert len(kgwb.open_trace(tmp_path / name).steps) == 2
 
 
 def test_one_of_several_traces_is_chosen(opened: Opened) -> None:

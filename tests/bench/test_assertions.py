@@ -1,7 +1,6 @@
 """What is asserted of answers beside gold: whether it holds, in results, gates, JUnit and after a change."""
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -9,7 +8,6 @@ from xml.etree import ElementTree
 import pytest
 from commands import (
     DENIS,
-    FILM,
     bench,
     change_rows,
     retries,
@@ -17,29 +15,16 @@ from commands import (
     rows,
     write_questions,
 )
+from tables import read_table
 
-from kgwb.bench.assertions import NOT_KNOWN, check_assertions, list_failed
+from kgwb.bench.assertions import check_assertions, list_failed
 from kgwb.bench.exports import make_results_suite
 from kgwb.bench.figures import LoadedResults, make_assertions_table
 from kgwb.bench.formats import load_questions, save_questions
 from kgwb.bench.questions import BenchQuestion
 
 Capture = pytest.CaptureFixture[str]
-ASSERTIONS: list[tuple[dict[str, Any], list[str]]] = [
-    ({"contains": "fl:Denis_Villeneuve"}, []),
-    ({"contains": [f"<{DENIS}>", DENIS]}, []),
-    ({"contains": ["fl:Denis_Villeneuve", "fl:Dune"]}, ["contains"]),
-    ({"contains": 7, "not_contains": [7, "fl:Dune"]}, ["contains"]),
-    ({"contains": '"fl:Denis_Villeneuve"'}, ["contains"]),  # quotes make a literal of it
-    ({"not_contains": "fl:Denis_Villeneuve"}, ["not_contains"]),
-    ({"uses_predicate": "fl:director", "not_uses_predicate": ["rdf:type", f"{FILM}writer"]}, []),
-    ({"uses_predicate": ["fl:director", "fl:writer"]}, ["uses_predicate"]),
-    ({"not_uses_predicate": "fl:director"}, ["not_uses_predicate"]),
-    ({"max_model_calls": 9, "max_tokens": 0, "max_seconds": 99, "max_cost": 0}, []),
-    ({"max_model_calls": 0}, ["max_model_calls"]),
-    ({"max_seconds": 0}, ["max_seconds"]),
-    ({}, []),
-]
+HERE = Path(__file__).parent
 
 
 def write(*asserted: object, name: str = "assert", **fields: object) -> None:
@@ -53,45 +38,33 @@ def write(*asserted: object, name: str = "assert", **fields: object) -> None:
 def test_each_assertion_is_checked_in_the_table_the_gate_and_junit(
     here: Path, capsys: Capture
 ) -> None:
-    write(*(asserted for asserted, _ in ASSERTIONS), answers=[DENIS])
+    cases = read_table(HERE / "assertions.jsonl")
+    write(*(case["asserted"] for case in cases), answers=[DENIS])
     assert bench("--junit", "j.xml", "--fail-if", "failed_assertions>8") == 0
     failed = [[check.name for check in check_assertions(row) if check.found] for row in rows()]
-    assert failed == [names for _, names in ASSERTIONS]
-    cases = ElementTree.parse("j.xml").iter("testcase")
-    states = [case.find("failure") is not None for case in cases][: len(failed)]
-    assert states == [bool(names) for _, names in ASSERTIONS]
+    assert failed == [case["failed"] for case in cases]
+    elements = ElementTree.parse("j.xml").iter("testcase")
+    states = [each.find("failure") is not None for each in elements][: len(failed)]
+    assert states == [bool(names) for names in failed]
     table = make_assertions_table([LoadedResults.read(Path("r"))])
     held = {name: str(rate).partition("\u00a0")[0] for name, rate in table.rows}
     assert held["questions"] == "4 of 12" and held["not_contains"] == "2 of 3"
     assert "q12" not in capsys.readouterr().out  # nothing is asserted of it
     assert bench("--fail-if", "failed_assertions>7") == 4
-    write(ASSERTIONS[6][0], ASSERTIONS[8][0])  # the queries of DoG have predicates as values
+    # The queries of DoG have predicates as values
+    write(cases[6]["asserted"], cases[8]["asserted"])
     assert bench("--system", "dog", out="dog") == 0
     assert [bool(list_failed(row)) for row in rows("dog")] == [False, True]
 
 
-@pytest.mark.parametrize(
-    ("name", "asserted", "said"),
-    [
-        ("assert", {"contain": "x"}, "not_uses_predicate, max_model_calls"),
-        ("assert", [{"type": "contains"}], "object"),
-        ("assert", {"max_tokens": "10"}, "max_tokens"),
-        ("assert", {"max_cost": -1}, "max_cost"),
-        ("assert", {"contains": "fll:Dune"}, "fl, "),
-        ("assert", {"not_contains": "fll:Dune"}, "'q0'"),
-        ("assert", {"uses_predicate": "director"}, "uses_predicate"),
-        ("assert", {"uses_predicate": '"fl:director"'}, "uses_predicate"),
-        ("assert", {"max_cost": 1}, "'rules'"),
-        ("asserts", {}, "'asserts'"),
-    ],
-)
+@pytest.mark.parametrize("case", read_table(HERE / "wrong_assertions.jsonl"), ids=str)
 def test_what_cannot_be_checked_is_refused_before_any_call(
-    name: str, asserted: object, said: str, here: Path, capsys: Capture
+    case: dict[str, Any], here: Path, capsys: Capture
 ) -> None:
-    write(asserted, name=name)
+    write(case["asserted"], name=case["name"])
     Path("prices.toml").write_text('currency = "USD"\n')
     assert bench("--prices", "prices.toml") == 2
-    assert said in capsys.readouterr().err
+    assert case["said"] in capsys.readouterr().err
     assert not Path("r").exists() or not rows()
 
 
@@ -137,40 +110,17 @@ def failed_in(folder: Path | str) -> list[int]:
 
 ROW = {"id": "1", "question": "?", "answers": [], "gold": None, "error": None, "seconds": 1.0}
 USAGE = {"model_calls": 2, "prompt_tokens": 5, "completion_tokens": 6, "answer_queries": []}
-UNCOUNTED = {
-    "openai:x": {"calls": 2, "uncounted_calls": 1, "prompt_tokens": 5, "completion_tokens": 6}
-}
 
 
-@pytest.mark.parametrize(
-    ("asserted", "more", "found"),
-    [
-        ({"max_tokens": 11}, {}, ""),
-        ({"max_tokens": 10}, {}, "11"),
-        ({"max_tokens": 99}, {"models": UNCOUNTED}, NOT_KNOWN),
-        ({"max_cost": 0.5}, {"money": 0.5}, ""),
-        ({"max_cost": 0.5}, {"money": 0.75}, "0.75"),
-        ({"max_cost": 9}, {}, NOT_KNOWN),
-        ({"not_contains": ["x"]}, {"error": "no server"}, "no server"),
-        ({"not_uses_predicate": ["http://e/p"]}, {"answer_queries": ["SELEC"]}, NOT_KNOWN),
-        ({"uses_predicate": ["http://e/p"]}, {"support_predicates": ["http://e/p"]}, ""),
-        (
-            {"not_uses_predicate": ["http://e/p"]},
-            {"answer_queries": ["ASK { ?s (<http://e/q>|^<http://E/p>)+ ?o }"]},
-            "found",
-        ),
-    ],
-)
-def test_what_is_not_known_does_not_hold(
-    asserted: Mapping[str, object], more: Mapping[str, object], found: str
-) -> None:
-    row = {**ROW, **USAGE, **more, "assertions": asserted}
+@pytest.mark.parametrize("case", read_table(HERE / "unknown_assertions.jsonl"), ids=str)
+def test_what_is_not_known_does_not_hold(case: dict[str, Any]) -> None:
+    row = {**ROW, **USAGE, **case["row"], "assertions": case["asserted"]}
     [check] = check_assertions(row)
-    assert check.found == found
+    assert check.found == case["found"]
     suite = make_results_suite("r", [row])
-    assert suite.figures["failed_assertions"] == bool(found)
-    state = "error" if row["error"] else ("failure" if found else "passed")
-    assert [case.state for case in suite.cases] == [state]
+    assert suite.figures["failed_assertions"] == bool(check.found)
+    state = "error" if row["error"] else ("failure" if check.found else "passed")
+    assert [each.state for each in suite.cases] == [state]
 
 
 def test_any_format_may_have_assertions_and_own_files_keep_them(here: Path) -> None:

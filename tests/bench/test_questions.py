@@ -1,8 +1,12 @@
 """Questions parted into conversations, taken out of them, and given the gold that a graph holds."""
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 import rdflib
 from rdflib import Literal, URIRef
+from tables import read_table
 
 from kgwb import bench
 from kgwb.bench.questions import (
@@ -35,17 +39,10 @@ def kg() -> Graph:
 
 
 def test_conversations_are_dialogues_by_turn_and_standalone_forms_are_asked_one_by_one() -> None:
-    assert [[one.id for one in turns] for turns in group_by_dialogue(DIALOGUE)] == [
-        ["1"],
-        ["d1", "d2"],
-    ]
     forms = make_standalone_questions(DIALOGUE)
     assert [one.question for one in forms] == ["Who made Dune?", "And Denis?", "Who?"]
-    assert [[one.id for one in turns] for turns in group_by_dialogue(forms)] == [
-        ["1"],
-        ["d2"],
-        ["d1"],
-    ]
+    for questions, ids in ((DIALOGUE, [["1"], ["d1", "d2"]]), (forms, [["1"], ["d2"], ["d1"]])):
+        assert [[one.id for one in turns] for turns in group_by_dialogue(questions)] == ids
 
 
 @pytest.mark.parametrize(
@@ -62,46 +59,15 @@ def test_terms_are_written_as_gold_is(term: Term, text: str) -> None:
     assert term_to_string(term) == text
 
 
-@pytest.mark.parametrize(
-    ("given", "answers"),
-    [
-        ({"sparql": f"SELECT ?x {{ <{EX}arrival> <{EX}director> ?x }}"}, (EX + "villeneuve",)),
-        ({"sparql": f"SELECT DISTINCT COUNT(?x) WHERE {{ ?x <{EX}director> ?y }}"}, ("2",)),
-        ({"sparql": f"ASK WHERE {{ <{EX}arrival> <{EX}year> 2016 }}"}, ("true",)),
-        ({"sparql": f"SELECT ?x {{ <{EX}arrival> <{EX}star> ?x }}"}, ()),
-        ({"sparql": f"SELECT ?d ?f {{ ?f <{EX}director> ?d }}"}, (EX + "villeneuve",)),
-        ({"answer_labels": ("Arrival", "Denis Villeneuve")}, (EX + "arrival", EX + "villeneuve")),
-        ({"answer_labels": ("Dune",)}, (EX + "dune",)),
-        ({"answer_labels": ("Arrival",), "answers": ("kept",)}, ("kept",)),
-    ],
-)
-def test_missing_gold_answers_are_found_in_the_graph(
-    kg: Graph, given: dict[str, object], answers: tuple[str, ...]
-) -> None:
-    [question] = bench.add_gold_answers([BenchQuestion(id="1", question="?", **given)], kg)  # type: ignore[arg-type]
-    assert (question.answers, question.gold_error) == (answers, None)
-
-
-@pytest.mark.parametrize(
-    ("given", "error"),
-    [
-        ({}, "neither answers nor a gold query"),
-        ({"sparql": "DELETE WHERE { ?s ?p ?o }"}, "would change the graph"),
-        ({"sparql": "SELECT ?x { ?x wdt:P1 ?y }"}, "does not declare wdt:"),
-        ({"sparql": "SELECT ?x {"}, "does not parse"),
-        ({"sparql": "SELECT ?x { ?x ?p ?y }"}, "more than 3 rows"),
-        ({"answer_labels": ("Arrival", "Nobody")}, "0 vertices of the graph are called 'Nobody'"),
-        ({"answer_labels": ("Twin",)}, "2 vertices"),
-    ],
-)
-def test_a_question_whose_gold_cannot_be_found_is_kept_with_the_reason(
-    given: dict[str, object], error: str
-) -> None:
+@pytest.mark.parametrize("row", read_table(Path(__file__).with_name("missing_gold.jsonl")), ids=str)
+def test_missing_gold_is_found_in_the_graph_or_the_reason_is_kept(row: dict[str, Any]) -> None:
     kg = open_kg(rdflib.Graph().parse(data=GRAPH, format="turtle"), row_limit=3)
+    asked = BenchQuestion(id="1", question="?", **row["given"])
     good = BenchQuestion(id="2", question="?", sparql="ASK { ?s ?p ?o }")
-    bad, other = bench.add_gold_answers([BenchQuestion(id="1", question="?", **given), good], kg)  # type: ignore[arg-type]
-    assert bad.answers is None
-    assert error in (bad.gold_error or "")
+    question, other = bench.add_gold_answers([asked, good], kg)
+    assert question.answers == (tuple(row["answers"]) if "answers" in row else None)
+    assert row.get("error", "") in (question.gold_error or "")
+    assert bool(question.gold_error) == ("error" in row)
     assert other.answers == ("true",)
 
 

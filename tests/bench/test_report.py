@@ -157,9 +157,8 @@ def test_rules_is_a_baseline_only_where_it_was_asked(
 
 
 def test_money_is_shown_or_the_reason_that_it_is_not(tmp_path: Path) -> None:
-    used = {
-        "openai:gpt-4o": {"calls": 1, "prompt_tokens": 2_000_000, "completion_tokens": 1_000_000}
-    }
+    tokens = {"prompt_tokens": 2_000_000, "completion_tokens": 1_000_000}
+    used = {"openai:gpt-4o": {"calls": 1, **tokens}}
     measured = folder(tmp_path / "one", row("a", ["1"], ["1"], models=used))
     table = tmp_path / "prices.toml"
     entry = 'currency = "EUR"\n[[price]]\nmodel = "openai:*"\ninput = 2\noutput = 10\n'
@@ -174,16 +173,12 @@ def test_published_figures_are_shown_only_if_the_set_is_named(tmp_path: Path) ->
     measured = folder(tmp_path / "one", *ROWS)
     assert "published" not in page(tmp_path, measured).text
     made = page(tmp_path, measured, published="qald-9")
-    assert ["paper F1", "49.69", "Chatty-KG, GPT-4o", "published: Chatty-KG, arXiv 2511.20940"] in [
-        [*line[:3], line[3].partition(";")[0]] for line in made.lines("all") if len(line) > 3
-    ]
-    assert ["paper F1", "60.00", "one", "measured here"] in [line[:4] for line in made.lines("all")]
+    lines = [line[:3] for line in made.lines("all")]
+    assert ["paper F1", "49.69", "Chatty-KG, GPT-4o"] in lines
+    assert ["paper F1", "60.00", "one"] in lines
     assert "published set 150" in made.text
-    hops = page(tmp_path, measured, published="metaqa").lines("hops 1")
-    assert ["any hit", "98.60", "DoG, GPT-3.5", "published: DoG, arXiv 2409.03155"] in [
-        line[:4] for line in hops
-    ]
-    assert ["any hit", "50.00", "one", "measured here"] in [line[:4] for line in hops]
+    lines = [line[:3] for line in page(tmp_path, measured, published="metaqa").lines("hops 1")]
+    assert ["any hit", "98.60", "DoG, GPT-3.5"] in lines and ["any hit", "50.00", "one"] in lines
 
 
 def test_two_result_sets_are_compared(tmp_path: Path) -> None:
@@ -194,23 +189,14 @@ def test_two_result_sets_are_compared(tmp_path: Path) -> None:
     )
     first, second = folder(tmp_path / "one", *ROWS), folder(tmp_path / "two", *better[:4])
     made = page(tmp_path, first, second)
-    same = ["0.500 [0.000, 1.000]"] * 2
-    assert made.lines("two")[0] == [
-        "F1",
-        "4",
-        *same,
-        "+0.000 [-0.500, +0.500]",  # of four questions one is better, and one as much worse
-        "may be chance (p 1.000)",
-    ]
+    change = "+0.000 [-0.500, +0.500]"  # of four questions one is better, and one as much worse
+    assert made.lines("two")[0][:5] == ["F1", "4", *["0.500 [0.000, 1.000]"] * 2, change]
     assert [line[0] for line in made.lines("two")[1:]] == ["paper F1"]
     assert made.lines(UNKNOWN_AGENT) == [["1", "1", "1", "1"]]
     assert made.lines("What is b?") == [["wrong 2", "right 1", "1", "–", "–"]]
     assert made.lines("e")[0][-4:] == ["not asked", "", "", ""]
-    classes = [
-        one.attributes.get("class")
-        for one in made.elements
-        if one.attributes.get("id", "")[:9] == "question-"
-    ]
+    attributes = [one.attributes for one in made.elements]
+    classes = [each.get("class") for each in attributes if "question-" in each.get("id", "")]
     assert classes == ["lost differs", "lost differs", "lost", "", ""]
     corrected = folder(tmp_path / "corrected", ROWS[0] | {"gold": ["5"], "f1": 0.0})
     assert "cannot be compared" not in page(tmp_path, first, corrected).text
@@ -317,7 +303,7 @@ def test_a_page_of_a_run_is_made_once(tmp_path: Path) -> None:
             workbench(Scripted(HOMONYMS)).ask(asked).save(measured / "runs" / "a.jsonl")
         Report(measured).save(tmp_path / "report.html")
         made.append(shown.stat().st_ino)
-    assert (made[0], "Who directed Dune?" in shown.read_text()) == (made[1], True)
+    assert made[0] == made[1] and "Who directed Dune?" in shown.read_text()
     shown.write_text("mine")
     assert "one/runs/a.jsonl" in page(tmp_path, measured).links
     assert shown.read_text() == "mine"
@@ -327,27 +313,24 @@ def test_the_page_of_a_run_has_gold_the_step_to_blame_and_the_recorded_times(
     tmp_path: Path,
 ) -> None:
     measured = folder(tmp_path / "one", row("a", ["x"], ["y"], run="runs/a.jsonl"))
-    run = workbench(Scripted(DIRECTED)).ask("Who directed Arrival?")
     file = measured / "runs" / "a.jsonl"
-    run.save(file)
+    workbench(Scripted(DIRECTED)).ask("Who directed Arrival?").save(file)
     lines = [json.loads(line) for line in file.read_text().splitlines()]
     for line in lines:
         if line.get("step", {}).get("key") == "qir":
             line["step"]["seconds"] = 77.0
         if "end" in line:
             line["end"]["totals"]["seconds"] = 99.0
-    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    write_lines(file, lines)
     Report(measured).save(tmp_path / "report.html")
     shown = measured / "runs" / "a.html"
-    text = shown.read_text()
+    text = Page(shown.read_text()).text
     assert "the right answer is" in text and "lost the answer" not in text
-    assert format_seconds(77.0) in Page(text).text and format_seconds(99.0) in Page(text).text
-    loss = {**lost("a", "qir"), "step": "qir", "gold": ["y"]}
-    (measured / "ladder.jsonl").write_text(json.dumps(loss) + "\n")
+    assert format_seconds(77.0) in text and format_seconds(99.0) in text
+    write_lines(measured / "ladder.jsonl", [{**lost("a", "qir"), "step": "qir", "gold": ["y"]}])
     os.utime(measured / "ladder.jsonl", (2**32, 2**32))
     Report(measured).save(tmp_path / "report.html")
     assert shown.read_text().count("lost the answer") == 1
-    assert kgwb.load_run(file).totals.seconds < 77
 
 
 @pytest.mark.parametrize("name", ["results.jsonl", "notes", "pipe", "."])
@@ -553,13 +536,9 @@ def test_questions_that_are_right_by_luck_are_listed_in_terminal_and_report(
     print_metrics(folder(tmp_path / "one", *rows), rows, load_prices())
     out = capsys.readouterr().out
     shown = page(tmp_path, tmp_path / "one")
-    [[*counts, once, _twice, _thrice]] = [line for line in shown.lines("one") if len(line) == 7]
-    assert counts == ["4", "1", "2", "1"]
-    assert once.startswith("0.500")
-    rates = {"d": "3 of 4 [0.30, 0.95]", "c": "1 of 4 [0.05, 0.70]"}
-    for id_, rate in rates.items():
-        question = f"What is {id_}?"
-        listed = [line for line in shown.lines(question) if len(line) == 1]
-        assert listed == [[rate]]
-        assert re.search(rf"^{re.escape(question)} +{re.escape(rate)}$", out, re.MULTILINE)
+    [figures] = [line for line in shown.lines("one") if len(line) == 7]
+    assert figures[:4] == ["4", "1", "2", "1"] and figures[4].startswith("0.500")
+    for id_, rate in {"d": "3 of 4 [0.30, 0.95]", "c": "1 of 4 [0.05, 0.70]"}.items():
+        assert [rate] in shown.lines(f"What is {id_}?")
+        assert re.search(rf"^What is {id_}\? +{re.escape(rate)}$", out, re.MULTILINE)
     assert out.index("3 of 4") < out.index("1 of 4")

@@ -240,10 +240,7 @@ def test_the_configuration_has_all_that_is_needed_to_repeat_it(tmp_path: Path) -
     assert {"python", "rdflib", "pyoxigraph", "torch", "openai"} < {*config["versions"]}
     assert config["questions"]["count"] == len(QUESTIONS)
     assert config["questions"] != given.to_config(QUESTIONS[1:])["questions"]
-    assert {*replace(given, system=CHATTY).to_config()["prompts"]} >= {
-        "chatty_kg/qir",
-        "chatty_kg/rephraser",
-    }
+    assert "chatty_kg/rephraser" in replace(given, system=CHATTY).to_config()["prompts"]
 
 
 def test_rows_of_earlier_versions_are_read(tmp_path: Path) -> None:

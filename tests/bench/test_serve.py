@@ -48,6 +48,7 @@ from kgwb.run.answers import Answer, Dialogue, Value
 from kgwb.terms import Term
 
 FILMS = "https://example.org/text2sparql/films/"
+HERE = Path(__file__).parent
 CLIENT = Path(sys.prefix) / "text2sparql"
 
 
@@ -103,27 +104,16 @@ PARTS = f"SELECT ?of ?part WHERE {{ ?of <{EX}part> ?part }}"
 PARTED = f"<{EX}wheel> <{EX}part> [] , <{EX}hub> ."
 
 
-@pytest.mark.parametrize(
-    ("queries", "kind", "wanted", "words"),
-    [
-        ([DIRECTORS], "list", "arrival dune", "VALUES ?film"),
-        ([ACTORS, DIRECTORS], "list", "timothee denis lynch", "AS ?value_) WHERE { { SELECT ?who"),
-        ([ACTORS, DIRECTORS], "list", "timothee sicario", "VALUES ?value_"),
-        ([ACTORS, WRITERS], "list", "timothee ted", "UNION"),
-        ([ACTORS, WRITERS], "count", "2", "UNION"),
-        ([ACTORS], "list", "timothee", ACTORS),
-        ([PARTS], "list", "wheel", "SELECT DISTINCT ?of"),
-        ([DIRECTORS], "count", "4", "COUNT(DISTINCT ?film)"),
-        ([DIRECTORS], "count", "2", "COUNT(DISTINCT ?by)"),
-    ],
-)
-def test_one_query_takes_the_columns_that_have_the_values(
-    queries: list[str], kind: AnswerKind, wanted: str, words: str
-) -> None:
+QUERIES = {"directors": DIRECTORS, "actors": ACTORS, "writers": WRITERS, "parts": PARTS}
+
+
+@pytest.mark.parametrize("row", read_table(HERE / "answer_queries.jsonl"), ids=str)
+def test_one_query_takes_the_columns_that_have_the_values(row: dict[str, Any]) -> None:
     kg = films(FILMS_TURTLE + PARTED)
-    terms = [Literal(int(word)) if word.isdigit() else iri(word) for word in wanted.split()]
-    sparql = make_answer_query(asked(kg, queries, kind, terms))
-    assert words in sparql
+    terms = [Literal(int(word)) if word.isdigit() else iri(word) for word in row["wanted"]]
+    queries = [QUERIES[name] for name in row["queries"]]
+    sparql = make_answer_query(asked(kg, queries, row["kind"], terms))
+    assert row["words"] in sparql
     assert values(sparql, kg) == {term_to_string(term) for term in terms}
 
 
@@ -209,7 +199,7 @@ def recall(run: Run) -> str:
 
 @pytest.mark.parametrize(
     "row",
-    read_table(Path(__file__).with_name("bad_requests.jsonl")),
+    read_table(HERE / "bad_requests.jsonl"),
     ids=lambda row: row["message"],
 )
 def test_a_request_that_cannot_be_answered(row: dict[str, Any]) -> None:
