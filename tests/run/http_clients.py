@@ -6,6 +6,8 @@ import asyncio
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
 
 import aiohttp
 import httpx
@@ -19,13 +21,10 @@ def method_of(body: bytes | None) -> str:
     return "GET" if body is None else "POST"
 
 
-def by_httpx(url: str, body: bytes | None, headers: Mapping[str, str]) -> tuple[int, str]:
-    response = httpx.request(method_of(body), url, content=body, headers=headers)
-    return response.status_code, response.text
-
-
-def by_httpx2(url: str, body: bytes | None, headers: Mapping[str, str]) -> tuple[int, str]:
-    response = httpx2.request(method_of(body), url, content=body, headers=headers)
+def by_httpx(
+    url: str, body: bytes | None, headers: Mapping[str, str], library: Any = httpx
+) -> tuple[int, str]:
+    response = library.request(method_of(body), url, content=body, headers=headers)
     return response.status_code, response.text
 
 
@@ -84,7 +83,7 @@ def by_aiohttp(url: str, body: bytes | None, headers: Mapping[str, str]) -> tupl
 
 CLIENTS: dict[str, Client] = {
     "httpx": by_httpx,
-    "httpx2": by_httpx2,
+    "httpx2": partial(by_httpx, library=httpx2),
     "httpx stream": by_httpx_stream,
     "httpx async stream": by_async_httpx,
     "requests": by_requests,

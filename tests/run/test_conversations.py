@@ -73,14 +73,6 @@ def test_any_text_is_kept_as_it_was_and_letters_can_be_read_in_the_file(file: Pa
     assert "Jürgen" in file.read_text(encoding="utf-8")
 
 
-def test_a_continued_dialogue_is_a_conversation_of_its_own(file: Path) -> None:
-    bench = rules(file)
-    bench.ask(QUESTION)
-    bench.continue_dialogue(bench.dialogue)
-    bench.ask(NEXT)
-    assert [len(kept.turns) for kept in bench.conversations] == [1, 2]
-
-
 # The chat
 
 
@@ -123,18 +115,6 @@ def test_a_recalled_dialogue_is_the_same_conversation(file: Path) -> None:
     send(chat, "ask", question=NEXT)
     [kept] = chat.conversation.workbench.conversations
     assert questions(kept.turns) == [QUESTION, NEXT]
-
-
-def test_a_hostile_question_in_a_shared_file_is_text(file: Path) -> None:
-    hostile = "<img src=x onerror=alert(1)>"
-    bench = rules(file)
-    bench.continue_dialogue(Dialogue((Turn(hostile, (hostile,)),)))
-    bench.ask(QUESTION)
-    chat = rules(file).chat()
-    send(chat, "conversations")
-    assert "<img" not in chat.view()
-    send(chat, "open_conversation", bench.conversation_id)
-    assert "<img" not in chat.view()
 
 
 # Files that do not fit

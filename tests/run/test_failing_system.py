@@ -1,19 +1,13 @@
 """A system of one's own whose code raises: wherever it is asked, its agent and its line are named."""
 
 import json
-import threading
-import urllib.error
-import urllib.request
 from pathlib import Path
-from urllib.parse import urlencode
 
 import pytest
 from small import films
 
 import kgwb
 from kgwb.adapt.clients import check_system
-from kgwb.bench.runner import BenchSetup
-from kgwb.bench.serve import ANY_DATASET, Text2SparqlServer
 from kgwb.cli import main
 from kgwb.errors import AgentFailedError
 from kgwb.llm import Scripted
@@ -85,17 +79,9 @@ def test_the_error_of_a_run_names_the_agent_and_the_line_of_the_file(file: Path)
     assert isinstance(run.error, AgentFailedError)
     assert run.error.message == MESSAGE
     assert run.error.place == f"{file}, line {LINE}"
-
-
-def test_go_explained_raises_that_error_and_else_does_what_go_does(file: Path) -> None:
-    run = begin(file)
     with pytest.raises(AgentFailedError) as raised:
         run.go_explained()
     assert raised.value is run.error
-    assert isinstance(raised.value.__cause__, json.JSONDecodeError)
-    fine = Run(resolve_system("dog"), "Who directed Arrival?", kg=films(), models="rules")
-    assert fine.go_explained(1) is fine
-    assert (fine.status, len(fine.steps)) == ("paused", 1)
 
 
 @pytest.mark.parametrize("arguments", [(), ("--json",), ("--save", "run.jsonl")])
@@ -135,21 +121,6 @@ SYSTEM = System("failing", answer, [look], read_as=read_as)
     assert f"{file}, line 15" in error
 
 
-def test_a_question_of_the_history_that_fails_is_explained(file: Path, capsys: Capture) -> None:
-    Path("history.json").write_text('["Who?"]')
-    assert main(["ask", *ASK, *FAILING, "--history", "history.json", "Where?"]) == 2
-    assert is_explained(capsys.readouterr().err, file)
-
-
-def test_the_other_systems_are_asked_after_one_that_fails(file: Path, capsys: Capture) -> None:
-    systems = ["--systems", "./failing.py,chatty_kg"]
-    assert main(["ask", "--kg", "films", *systems, "Who directed Arrival?"]) == 0
-    assert "Denis Villeneuve" in capsys.readouterr().out
-    workbench = kgwb.Workbench(films(), Scripted({}))
-    [answer] = workbench.ask_all("Who?", [file]).answers
-    assert is_explained(answer.error, file)
-
-
 def test_a_row_of_a_benchmark_has_the_line_and_so_has_one_that_is_asked_again(
     file: Path, capsys: Capture
 ) -> None:
@@ -163,23 +134,6 @@ def test_a_row_of_a_benchmark_has_the_line_and_so_has_one_that_is_asked_again(
     assert "Traceback" not in capsys.readouterr().err
     [again] = Path("out/retries").glob("*/results.jsonl")
     assert is_explained(json.loads(again.read_text())["error"], file)
-
-
-def test_a_service_replies_with_the_error_and_its_hint(file: Path) -> None:
-    setup = BenchSetup.from_workbench(kgwb.Workbench(films(), Scripted({}), system=file))
-    with Text2SparqlServer(("127.0.0.1", 0), {ANY_DATASET: setup}) as service:
-        threading.Thread(target=service.serve_forever, args=(0.01,)).start()
-        address = f"{service.url}?{urlencode({'dataset': 'any', 'question': 'Who?'})}"
-        try:
-            with pytest.raises(urllib.error.HTTPError) as error:
-                urllib.request.urlopen(address, timeout=60)
-        finally:
-            service.shutdown()
-    with error.value as reply:
-        assert reply.status == 500
-        problem = json.load(reply)
-    assert problem["error"] == MESSAGE
-    assert f"{file}, line {LINE}" in problem["hint"]
 
 
 def test_a_saved_run_that_failed_is_opened_as_far_as_it_went(file: Path, capsys: Capture) -> None:

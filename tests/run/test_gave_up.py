@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from collections import Counter
 from pathlib import Path
 
 import pytest
 from small import CHATTY, answer_of, chatty, qir
 
 import kgwb
-from kgwb import cli
-from kgwb.bench.exports import RESULT_FIGURES, Condition, make_results_suite
-from kgwb.bench.results import get_verdict
 from kgwb.llm import Scripted
 from kgwb.show.run_state import judge_answer
 
@@ -58,23 +53,3 @@ def test_the_answer_of_a_dropped_query_is_told() -> None:
     assert not answer.values
     assert "Denis Villeneuve" in answer.reason
     assert judge_answer(run.question, answer).name == "gave up"
-
-
-def test_a_benchmark_counts_the_states_apart(
-    graph: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    asked = tmp_path / "questions.jsonl"
-    lines = [
-        json.dumps({"id": str(number), "question": question, "answers": ["nobody"]})
-        for number, question in enumerate(QUESTIONS)
-    ]
-    asked.write_text("\n".join(lines), encoding="utf-8")
-    out = tmp_path / "out"
-    cli.main(["bench", "--kg", str(graph), "--questions", str(asked), "--out", str(out)])
-    lines = (out / "results.jsonl").read_text(encoding="utf-8").splitlines()
-    rows = [json.loads(line) for line in lines]
-    assert Counter(map(get_verdict, rows)) == {"wrong": 4, "gave up": 2, "unanswered": 1}
-    assert "2 gave up" in capsys.readouterr().out
-    figures = make_results_suite("out", rows).figures
-    assert (figures["lost"], figures["wrong"], figures["gave_up"]) == (7, 4, 2)
-    assert Condition.parse("gave_up>1", RESULT_FIGURES).is_met(figures)

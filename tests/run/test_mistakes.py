@@ -11,7 +11,7 @@ from rdflib import Literal
 from small import films, system_of
 
 import kgwb
-from kgwb.errors import AgentFailedError, OutputError, SettingError
+from kgwb.errors import OutputError, SettingError
 from kgwb.llm import Scripted
 from kgwb.records import Record, Score, line_with_scores, one_line
 from kgwb.run import Run, System, agent
@@ -108,14 +108,6 @@ def test_a_misspelt_subject_is_said_where_it_is_written() -> None:
     assert "text" in error.value.hint
 
 
-def test_a_file_without_a_system_is_said(tmp_path: Path) -> None:
-    file = tmp_path / "mine.py"
-    file.write_text("x = 1\n")
-    with pytest.raises(SettingError, match="no value SYSTEM") as error:
-        resolve_system(file)
-    assert "SYSTEM = System(...)" in error.value.hint
-
-
 def test_a_system_may_have_another_name_than_its_file(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text(
@@ -171,30 +163,6 @@ def test_a_pipeline_that_returns_no_answer_fails(returned: Any) -> None:
     with pytest.raises(OutputError, match="not an Answer"):
         run.go()
     assert run.status == "failed"
-
-
-def test_an_answer_without_values_and_reason_says_so() -> None:
-    run = run_of(System("silent", lambda question, dialogue, run: Answer("list"), [mention])).go()
-    assert "no reason given" in str(run.answer)
-
-
-def test_an_error_of_an_agent_is_the_error_of_the_run() -> None:
-    def fails(question: Any, dialogue: Any, run: Run) -> Answer:
-        raise ValueError("no such thing")
-
-    run = run_of(System("fails", fails, [mention]))
-    with pytest.raises(ValueError, match="no such thing"):
-        run.go()
-    assert isinstance(run.error, AgentFailedError)
-    assert run.error.message == "ValueError: no such thing"
-    assert "test_mistakes.py, line" in run.error.hint
-
-
-def test_a_system_without_views_shows_itself() -> None:
-    run = run_of(System("plain", answer, [mention])).go()
-    assert "Who?" in str(run)
-    assert "mention" in run.summary()
-    assert not str(run).startswith("<")
 
 
 # --- what is shown

@@ -99,15 +99,6 @@ def test_a_wrong_prompt_in_the_code_is_said_when_the_system_is_made(tmp_path: Pa
         resolve_system(write_system(tmp_path, f", prompts={{'sayer/say': {wrong!r}}}"))
 
 
-def test_a_prompt_in_the_code_needs_no_header(tmp_path: Path) -> None:
-    system = resolve_system(
-        write_system(tmp_path, ", prompts={'sayer/say': '[user]\\nSay {{question}}'}")
-    )
-    run = ask(system)
-    [call] = [call for call in run.calls.values() if call.kind == "model"]
-    assert call.request["content"]["messages"] == [["user", f"Say {run.question}"]]
-
-
 def test_a_wrong_reply_class_in_a_header_is_said(tmp_path: Path) -> None:
     wrong = PROMPT.replace("SayReply", "Wrong")
     system = resolve_system(write_system(tmp_path, f", prompts={{'sayer/say': {wrong!r}}}"))

@@ -14,7 +14,7 @@ from test_mistakes import answer, mention
 from triads import QUESTION, SCRIPT, TRIAD
 
 import kgwb
-from kgwb.errors import NotRecordedError, RunFileError, SettingError
+from kgwb.errors import RunFileError, SettingError
 from kgwb.llm import Scripted
 from kgwb.run import Run, System
 from kgwb.run.steps import call_key
@@ -58,19 +58,6 @@ def test_it_cannot_be_executed_or_edited(file: Path, change: Callable[[Run], Any
     with pytest.raises(SettingError):
         change(run)
     assert [step.key for step in run.steps] == ["mention"]
-
-
-def test_it_opens_in_the_debugger_and_is_saved_again(file: Path, tmp_path: Path) -> None:
-    debugger = kgwb.debug(file)
-    assert "can only be read: kgwb has no system named" in debugger.render_static()
-    again = kgwb.load_run(kgwb.load_run(file).save(tmp_path / "again.jsonl"))
-    assert again.steps[0].output == {"name": "Who?"}
-
-
-def test_with_its_system_it_is_a_run_as_any_other(file: Path) -> None:
-    run = kgwb.load_run(file, system=SYSTEM)
-    assert not run.read_only
-    assert run.output("mention").name == "Who?"
 
 
 def test_the_file_says_where_the_system_came_from(file: Path) -> None:
@@ -170,25 +157,3 @@ def test_a_run_whose_prompt_is_another_one_today_is_read_from_the_steps(
     read = kgwb.load_run(path)
     assert read.read_only
     assert (read.answer, keys(read)) == (run.answer, keys(run))
-
-
-@pytest.mark.parametrize(("kept", "status"), [(0.5, "failed"), (1.0, "done")])
-def test_a_muted_run_that_lacks_calls_is_no_run_of_an_earlier_version(
-    tmp_path: Path, kept: float, status: str
-) -> None:
-    run = kgwb.Workbench("films", "rules").ask("Which films did Christopher Nolan direct?")
-    assert run.answer
-    lines = (
-        run.mute(run.answer.support[0]).go().save(tmp_path / "run.jsonl").read_text().splitlines()
-    )
-    calls = [line for line in lines if line.startswith('{"call"')]
-    others = [line for line in lines if line not in calls and kept == 1.0]
-    path = tmp_path / "cut.jsonl"
-    path.write_text("\n".join([lines[0], *calls[: int(len(calls) * kept) - 1], *others[1:]]) + "\n")
-    if status == "done":
-        with pytest.raises(NotRecordedError):
-            kgwb.load_run(path)
-    else:
-        loaded = kgwb.load_run(path)
-        assert (loaded.read_only, loaded.status) == ("", status)
-        assert loaded.steps

@@ -96,16 +96,3 @@ def test_a_run_file_is_a_model(tmp_path: Path) -> None:
         str(run.answer),
     )
     assert again.totals.completion_tokens == run.totals.completion_tokens
-
-
-@pytest.mark.parametrize("number", range(3, 9))
-def test_a_recording_with_texts_or_better_tables_replays_without_their_files(
-    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)  # the settings name files of the checkout
-    run = kgwb.recording(f"paper/ragonite/{number}")
-    assert run.answer is not None and run.answer.values
-    assert {step.origin for step in run.steps} == {"record"}
-    again = run.fork().go()
-    assert again.answer == run.answer
-    assert sum(step.live_calls for step in again.steps) == 0

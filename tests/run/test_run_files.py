@@ -35,7 +35,7 @@ from kgwb.run.models import Replay
 from kgwb.run.record import RunFile
 from kgwb.run.run import read_only_run
 from kgwb.run.steps import Call, call_key
-from kgwb.terms import Iri, Triple
+from kgwb.terms import Iri
 
 # --- replay
 
@@ -91,17 +91,6 @@ def test_a_replay_and_its_fork_keep_overrides_and_the_recorded_prompts(
         assert replay["look_up[Dune]"].origin == "by hand"
 
 
-def test_a_replay_that_needs_an_unrecorded_call_names_it(tmp_path: Path) -> None:
-    path = made_up(Scripted(SCRIPT)).go().save(tmp_path / "run.jsonl")
-    again = Run.load(path, MADE_UP).go()
-    again.edit_prompt("made_up/guess", TEXTS["made_up/guess"] + "!")
-    with pytest.raises(NotRecordedError, match="scripted to made_up/guess") as caught:
-        again.go()
-    assert caught.value.hint
-    with pytest.raises(NotRecordedError, match=r"look_up\[Sicario\]"):
-        again.override("split", ["Sicario"]).fork(models=Scripted(SCRIPT)).go()
-
-
 # --- killed
 
 
@@ -153,14 +142,10 @@ ROWS = ResultSet(("a", "b"), ((EX, None), (Literal("\x00\u2028 é", lang="en"), 
     ("kind", "request_", "result", "type_"),
     [
         ("select", {"query": 'SELECT "ü\n"', "muted": [["a", "b"]]}, ROWS, ResultSet),
-        ("select", {"query": "half \ud800"}, ROWS, ResultSet),
         ("select", {}, ResultSet(("a",), ((Literal("half \ud800"),),), True), ResultSet),
         ("ask", {"query": "ASK {}"}, True, bool),
-        ("construct", {}, ((EX, EX, Literal("1")),), tuple[Triple, ...]),
         ("exact", {"labels": ["a"]}, {"a": (EX,)}, dict[str, tuple[Iri, ...]]),
-        ("names", {"names": [EX]}, {EX: "ü"}, dict[Iri, str]),
         ("similarity", {"spelling": 0.00001}, (0.00001, -0.0, 1e22), tuple[float, ...]),
-        ("nearest", {"k": 2}, ((1, float("inf")),), tuple[tuple[int, float], ...]),
         ("my.tool", {"a": [1, {"b": None}]}, {"a": [0.1, "\udfff"]}, None),
     ],
 )
@@ -172,23 +157,6 @@ def test_a_call_is_encoded_as_its_data_is(
     data = json.loads(encode_compact(call.to_data()))
     assert json.loads(call.to_json()) == data
     assert Call.from_data(json.loads(call.to_json())).result == Call.from_data(data).result
-
-
-@pytest.mark.parametrize("is_saved", [True, False])
-def test_numbers_of_a_request_are_in_the_file_as_its_key_is_computed(
-    tmp_path: Path, is_saved: bool
-) -> None:
-    """A program in another language hashes the text as it stands."""
-    path = tmp_path / "run.jsonl"
-    settings = {"temperature": 0.00001}
-    run = made_up(Scripted(SCRIPT), settings=settings, path=None if is_saved else path).go()
-    if is_saved:
-        run.save(path)
-    text = path.read_text(encoding="utf-8")
-    asked = [call for call in run.calls.values() if call.kind == "model"]
-    assert asked
-    assert text.count('"temperature":1e-05') >= len(asked)
-    assert Run.load(path, MADE_UP).go().answer == run.answer
 
 
 def test_a_paused_run_is_loaded_paused_and_can_be_resumed(tmp_path: Path) -> None:
@@ -227,20 +195,12 @@ def with_lines(path: Path, change: Any) -> Path:
     [
         (b"", "is empty"),
         (b'{"kgwb_run":1', "is not a kgwb run file"),
-        (b"[1, 2]\n", "is not a kgwb run file"),
         (b'{"kgwb_run":true}\n', "is not a kgwb run file"),
         (b"\x89PNG\r\n\x1a\n", "is not a kgwb run file"),
-        (b"@prefix : <http://example.org/> .\n", "is not a kgwb run file"),
         (b'{"kgwb_run":1}\n', "is damaged: "),
         (b'{"kgwb_run": 1, "question": "\\ud800"}\n', "is damaged: "),
-        *(
-            (junk, "run.jsonl")
-            for junk in (b"\x00" * 100, b"\xff\xfe", b"PK\x03\x04", b"\x80\x04\x95", b"9" * 10_000)
-        ),
-        *(
-            (junk, "run.jsonl")
-            for junk in (b"[" * 100_000, b'{"a":' * 990 + b"1" + b"}" * 990, b'"' * 10**6)
-        ),
+        (b"9" * 10_000, "run.jsonl"),
+        (b"[" * 100_000, "run.jsonl"),
         (b"\n" * 10**5, "run.jsonl"),
     ],
     ids=lambda value: repr(value)[:40],
@@ -325,16 +285,6 @@ def test_a_run_file_is_json_lines_that_any_program_can_read(saved: Path) -> None
     assert RunFile(saved).entries()
 
 
-def test_lone_surrogates_are_kept_in_the_file(tmp_path: Path) -> None:
-    half = {"guess": "\udfff b", "sure": True}  # turned away, and kept among the attempts
-    odd = ['{"guess": "a", "sure": true} \ud800', half, {"guess": "b", "sure": True}]
-    run = made_up(Scripted({**SCRIPT, "made_up/look_up": odd}), path=tmp_path / "run.jsonl").go()
-    assert run.output("look_up[Dune]").startswith("b")
-    assert "half a character" in run["look_up[Dune]"].attempts[0].checks[-1].problem
-    for path in (tmp_path / "run.jsonl", run.save(tmp_path / "saved.jsonl")):
-        assert Run.load(path, MADE_UP).go().answer == run.answer
-
-
 @pytest.mark.parametrize("is_finished", [False, True])
 def test_a_new_run_takes_over_the_calls_of_a_file_up_to_damage_unless_it_was_finished(
     saved: Path, is_finished: bool
@@ -356,14 +306,6 @@ def test_the_last_end_of_a_run_that_is_only_read_counts_though_calls_come_after_
     run = read_only_run(saved, "the system")
     assert (run.status, run.recorded_status) == ("done", "")
     assert run.answer is not None
-
-
-def test_an_end_may_have_a_status_and_a_position_only(saved: Path) -> None:
-    end = '{"end":{"status":"paused","position":3}}'
-    with_lines(saved, lambda lines: [*lines, end])
-    run = Run.load(saved, MADE_UP)
-    assert (run.recorded_status, run.recorded_position) == ("paused", 3)
-    assert read_only_run(saved, "the system").status == "paused"
 
 
 def test_a_status_of_another_version_is_for_the_kgwb_that_wrote_it(saved: Path) -> None:
@@ -398,21 +340,6 @@ def test_an_output_that_is_the_reply_of_a_call_is_in_the_file_once(tmp_path: Pat
     assert again.read_text().count('"both_ways":') == 1
     shown = read_only_run(file, "for a test")
     assert to_data(shown.output("surveyor")) == to_data(run.output("surveyor"))
-
-
-def test_a_file_that_has_such_an_output_twice_is_read_too(tmp_path: Path) -> None:
-    run, _ = surveying.answered()
-    entries = []
-    for entry in RunFile(run.save(tmp_path / "run.jsonl")).entries():
-        if key_of(entry) == "surveyor":
-            entry["step"]["output"] = to_data(run.output("surveyor"))
-            del entry["step"]["output_of_call"]
-        entries.append(entry)
-    old = tmp_path / "old.jsonl"
-    RunFile(old).write(entries)
-    assert old.read_text().count('"both_ways":') == 2
-    assert kgwb.load_run(old).answer == run.answer
-    assert to_data(read_only_run(old, "").output("surveyor")) == to_data(run.output("surveyor"))
 
 
 def key_of(entry: dict[str, Any]) -> str:

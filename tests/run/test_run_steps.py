@@ -27,7 +27,6 @@ from kgwb.errors import ModelTimeoutError, SettingError
 from kgwb.llm import ChatRequest, Scripted
 from kgwb.run import Run, System, agent
 from kgwb.run.answers import Answer
-from kgwb.run.steps import Step
 
 GRAPH = films()
 
@@ -36,37 +35,26 @@ GRAPH = films()
 
 
 @pytest.mark.parametrize(
-    ("go", "breakpoints", "done", "stops"),
+    ("how", "is_done", "stops", "calls"),
     [
-        (
-            lambda run: run.go(until="guess"),
-            (),
-            True,
-            [("guess", 4), ("guess#2", 5), ("guess#3", 6)],
-        ),
-        (
-            lambda run: run.go(before="guess"),
-            (),
-            False,
-            [("guess", 3), ("guess#2", 4), ("guess#3", 5)],
-        ),
-        (Run.go, ("look_up", "guess#2"), True, [(KEYS[1], 2), (KEYS[2], 3), ("guess#2", 5)]),
+        ({"until": "guess"}, True, ["guess", "guess#2", "guess#3"], [4, 5, 6]),
+        ({"before": "guess"}, False, ["guess", "guess#2", "guess#3"], [3, 4, 5]),
+        ({}, True, [KEYS[1], KEYS[2], "guess#2"], [2, 3, 5]),  # at breakpoints
     ],
-    ids=["until", "before", "breakpoints"],
 )
 def test_a_run_stops_in_every_round_of_a_loop_and_can_be_resumed(
-    go: Any, breakpoints: Any, done: bool, stops: Any
+    how: dict[str, Any], is_done: bool, stops: list[str], calls: list[int]
 ) -> None:
     model = Scripted(SCRIPT)
     run = made_up(model)
-    run.breakpoints = {*breakpoints}
-    seen = []
-    while go(run).status == "paused":
-        seen.append((keys(run)[-1], model.call_count()))
-        assert run.steps[-1].done == done
-    assert seen == stops
+    run.breakpoints = set() if how else {"look_up", "guess#2"}
+    for stop, call_count in zip(stops, calls, strict=True):
+        assert run.go(**how).status == "paused"
+        assert (keys(run)[-1], model.call_count()) == (stop, call_count)
+        assert run.steps[-1].done == is_done
+    assert run.go(**how).status == "done"
     assert (run["guess#2"].parent, run.output("guess#2").guess) == ("deciding", "two")
-    assert (run.status, keys(run), model.call_count()) == ("done", KEYS, CALLS)
+    assert (keys(run), model.call_count()) == (KEYS, CALLS)
 
 
 def test_step_and_step_back_move_by_one_step_and_not_before_the_start() -> None:
@@ -80,15 +68,6 @@ def test_step_and_step_back_move_by_one_step_and_not_before_the_start() -> None:
     assert [run.step_back().position for _ in KEYS] == [*reversed(range(len(KEYS)))]
     assert (keys(run.step_back()), run.status, run.position) == ([], "paused", 0)
     assert (keys(run.step()), model.call_count()) == (KEYS[:1], CALLS)
-
-
-def test_after_an_edit_the_edited_step_is_the_next() -> None:
-    run = made_up(Scripted(SCRIPT)).go()
-    run.override("look_up[Dune]", "a film 2").step()
-    assert keys(run)[-1] == "look_up[Dune]"
-    run.go(before="deciding")
-    run.override("split", ["Arrival"]).go(before="look_up")
-    assert keys(run) == ["split", "look_up[Arrival]"]
 
 
 def test_a_run_has_a_status_and_refuses_a_second_execution_at_the_same_time() -> None:
@@ -338,23 +317,6 @@ def test_the_same_call_from_two_threads_is_made_once(monkeypatch: pytest.MonkeyP
     both = Run(System("both", answer, (same,)), "Which?", kg=kg, models=None).go()
     assert (searches, keys(both)) == (["Arrival"], ["same[a]", "same[b]", "same[c]"])
     assert sorted(step.origin for step in both.steps) == ["live", "record", "record"]
-
-
-def test_stepping_back_keeps_the_turn_of_the_dialogue_and_an_edit_removes_it() -> None:
-    bench = workbench(Scripted(HOMONYMS))
-    run = bench.ask("Who directed Dune?")
-    before = bench.dialogue
-    run.step_back()
-    assert (run.status, bench.dialogue) == ("paused", before)
-    run.refresh("qir")
-    assert bench.dialogue.turns == ()
-    run.go()
-    assert bench.dialogue == before
-
-
-def test_a_step_whose_output_is_an_empty_text_can_be_shown() -> None:
-    step = Step("a", "a", "", "", {}, str, output="", done=True)
-    assert step.summary().startswith("└─ a: ")
 
 
 def test_a_step_can_be_sent_to_another_process_and_knows_its_views_there() -> None:

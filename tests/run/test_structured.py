@@ -5,15 +5,13 @@ from contextlib import nullcontext
 from typing import Any
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict
 from rdflib import Literal
 from small import TEXTS, films, system_of
 
 from kgwb import profile
 from kgwb.errors import InvalidReplyError
-from kgwb.llm import ChatReply, Scripted
+from kgwb.llm import Scripted
 from kgwb.run import Run, System, agent
 from kgwb.run.answers import Answer, Value
 from kgwb.run.ask import JSON_CHECK_NAME, SCHEMA_CHECK_NAME, Check, ask, check_reply, try_to_ask
@@ -167,8 +165,6 @@ def test_markers_of_thoughts_in_a_text_of_the_reply_are_part_of_it() -> None:
     [
         ("", "stop", JSON_CHECK_NAME, "the reply is empty"),
         ("I do not know.", "stop", JSON_CHECK_NAME, "no JSON"),
-        ("null", "stop", JSON_CHECK_NAME, "no JSON"),
-        ('"a"', "stop", JSON_CHECK_NAME, "no JSON"),
         ("[" * 100_000, "stop", JSON_CHECK_NAME, "no JSON"),
         ('{"number": ' + "9" * 10_000 + "}", "stop", JSON_CHECK_NAME, "at character 1,"),
         ('{"word" "a", "number": 1}', "stop", JSON_CHECK_NAME, "at character 9,"),
@@ -176,12 +172,9 @@ def test_markers_of_thoughts_in_a_text_of_the_reply_are_part_of_it() -> None:
         ('{"word": "a" "facts": [{"x": 1}]}', "stop", JSON_CHECK_NAME, "at character 14,"),
         ("{'word': 'it's', 'number': 1}", "stop", JSON_CHECK_NAME, "at character 2,"),
         ('{"word": "a", "facts": [{"x": 1}]}, so {', "stop", SCHEMA_CHECK_NAME, "number"),
-        ('{"word" "a"}. Rather {"word": "a"}', "stop", SCHEMA_CHECK_NAME, "number"),
         ('{"word" "a", "number": 1}', "length", JSON_CHECK_NAME, "cut off by the length limit"),
         ('{"name": "Reply", "arguments": {"word": "a"}}', "stop", SCHEMA_CHECK_NAME, "word"),
         ("", "tool_calls", JSON_CHECK_NAME, "tool"),
-        ("", "TOOL_CALLS", JSON_CHECK_NAME, "tool"),
-        ('{"word": "a", "num', "length", JSON_CHECK_NAME, "cut off by the length limit"),
         ('{"facts": [{"word": 1}, {"wo', "length", JSON_CHECK_NAME, "cut off by the length limit"),
         ("I cannot help with that.", "refusal", JSON_CHECK_NAME, "the model refused"),
         ("", "content_filter", JSON_CHECK_NAME, "content filter"),
@@ -199,7 +192,6 @@ def test_markers_of_thoughts_in_a_text_of_the_reply_are_part_of_it() -> None:
             SCHEMA_CHECK_NAME,
             "number: Input should be a valid integer",
         ),
-        ('{"word": "a", "number": NaN}', "stop", SCHEMA_CHECK_NAME, "number"),
         (
             '{"word": ["a"], "number": {}}',
             "stop",
@@ -297,56 +289,3 @@ def test_without_a_valid_reply_the_settings_say_whether_it_is_an_error(exhausted
     with nullcontext() if exhausted == "abstain" else pytest.raises(InvalidReplyError):
         run.go()
     assert len(run["trying"].notes) == (exhausted == "abstain")
-
-
-def test_every_field_of_a_chat_reply_is_recorded() -> None:
-    reply = ChatReply(json.dumps(GOOD), "schema", "m-1", 11, 7, 0.5, "stop", 2)
-    run, _ = run_with(reply)
-    run.go()
-    kept = run.calls[run["asking"].attempts[0].call].result
-    assert (kept.mode, kept.model, kept.tries) == ("schema", "m-1", 2)
-    assert (run.totals.prompt_tokens, run.totals.completion_tokens, run.totals.model_calls) == (
-        11,
-        7,
-        1,
-    )
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(st.sampled_from(["word", "number", "x"]), inner, max_size=3)
-    ),
-    max_leaves=6,
-)
-ANYTHING = st.one_of(
-    st.text(st.characters()),
-    st.text('{}[]",:\\ abc01\n`'),
-    JSON.map(json.dumps),
-    st.tuples(st.text(), JSON.map(json.dumps), st.text(max_size=9)).map("".join),
-)
-
-
-@given(text=ANYTHING, finish_reason=st.sampled_from(["stop", "length", "refusal", "nonsense"]))
-@example(text="\ud800{}", finish_reason="stop")
-@example(text='{"word": "\\ud800", "number": 1}', finish_reason="stop")
-def test_every_accepted_reply_is_valid(text: str, finish_reason: str) -> None:
-    reply, results = check_reply(text, finish_reason, Reply, (SMALL,))
-    if reply is None:
-        assert results[-1].problem
-    else:
-        assert Reply.model_validate(reply.model_dump()) == reply
-
-
-@given(texts=st.lists(ANYTHING, min_size=2, max_size=2))
-def test_any_text_leads_to_an_answer_or_an_invalid_reply_error(texts: list[str]) -> None:
-    run, _ = run_with(*texts, theta=2)
-    try:
-        number = int(str(run.go().answer))
-    except InvalidReplyError as error:
-        assert [attempt.reply for attempt in error.attempts] == texts
-        assert not any(attempt.accepted for attempt in error.attempts)
-    else:
-        assert number < 10
-        assert run["asking"].attempts[-1].accepted

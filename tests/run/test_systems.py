@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import pytest
 import kgwb
 from kgwb.errors import SettingError
 from kgwb.llm import Scripted
-from kgwb.run.systems import list_systems, load_system, resolve_system
+from kgwb.run.systems import load_system, resolve_system
 
 TOY = '''
 """A system that answers with what it was asked."""
@@ -118,33 +117,3 @@ def test_a_mistake_in_a_module_is_told_with_its_line(toy: Path) -> None:
     with pytest.raises(SettingError, match="ZeroDivisionError") as error:
         resolve_system("toy_wrong.py")
     assert "toy_wrong.py, line 2" in error.value.hint
-
-
-def test_an_installed_package_announces_its_system(toy: Path) -> None:
-    metadata = toy / "mytoy-1.0.dist-info"
-    metadata.mkdir()
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: mytoy\nVersion: 1.0\n")
-    (metadata / "entry_points.txt").write_text("[kgwb.systems]\ntoy = mytoy.pipeline:SYSTEM\n")
-    code = (
-        "import sys; from kgwb.run.systems import list_systems, load_system; "
-        "print(list_systems()[-1], 'mytoy' in sys.modules, load_system('toy').name)"
-    )
-    root = Path(kgwb.__file__).parent.parent
-    printed = subprocess.check_output(
-        [sys.executable, "-c", code], env={"PYTHONPATH": f"{root}:{toy}"}, text=True
-    )
-    assert printed.split() == ["toy", "False", "toy"]
-
-
-def test_without_packages_the_list_is_that_of_kgwb() -> None:
-    assert list_systems() == ("chatty_kg", "dog", "ragonite", "robodata", "surveyor", "triad")
-
-
-def test_how_records_are_shown_is_not_imported_with_a_system() -> None:
-    code = (
-        "import sys; from kgwb.run.systems import list_systems, load_system; "
-        "print(len([*map(load_system, list_systems())]), 'kgwb.show' in sys.modules)"
-    )
-    root = Path(kgwb.__file__).parent.parent
-    loaded = subprocess.check_output([sys.executable, "-c", code], cwd=root, text=True)
-    assert loaded.split() == ["6", "False"]

@@ -6,9 +6,6 @@ from pathlib import Path
 import kgwb
 from kgwb.llm import Scripted
 from kgwb.run import Run
-from kgwb.run.steps import step_costs
-from kgwb.show.run import render_run
-from kgwb.ui.session import session_of
 from tests.small import DIRECTED, chatty
 
 
@@ -49,14 +46,6 @@ def test_stepping_gives_a_supervisor_the_time_of_all_that_it_supervises() -> Non
     assert run[busiest].live_seconds > run[busiest].seconds
 
 
-def test_a_step_whose_call_is_made_again_is_live_again() -> None:
-    run = chatty("Who directed Arrival?", Scripted(DIRECTED)).go()
-    run.refresh("qir")
-    run.go()
-    assert run["qir"].origin == "live"
-    assert run["qir"].recorded_seconds is None
-
-
 def test_a_run_from_a_file_has_the_time_of_its_recorded_calls(tmp_path: Path) -> None:
     path = finished().save(tmp_path / "run.jsonl")
     again = kgwb.load_run(path).go()
@@ -65,21 +54,3 @@ def test_a_run_from_a_file_has_the_time_of_its_recorded_calls(tmp_path: Path) ->
     assert 0.335 < qir.recorded_seconds < 0.335 + again.totals.seconds
     assert qir.to_data()["recorded_seconds"] == round(qir.recorded_seconds, 6)
     assert kgwb.load_run(again.save(path)).go()["qir"].live_seconds > 0.335
-
-
-def test_each_time_is_named(tmp_path: Path) -> None:
-    again = kgwb.load_run(finished().save(tmp_path / "run.jsonl")).go()
-    costs = step_costs(again["qir"], again.calls)
-    assert costs[-2].endswith(" recorded")
-    assert costs[-1].startswith("replayed in ")
-    assert " recorded, replayed in " in str(again.totals)
-    assert costs[-2].removesuffix(" recorded") in render_run(again)
-
-
-def test_the_session_of_a_widget_keeps_the_live_times_too() -> None:
-    session = session_of(chatty("Who directed Arrival?", Scripted(DIRECTED)))
-    session.go().result()
-    live = session.steps["qir"].seconds
-    session.back().result()
-    session.go().result()
-    assert session.steps["qir"].live_seconds == live

@@ -50,13 +50,6 @@ def test_an_answer_names_the_things_of_the_same_name(system: System, tmp_path: P
     assert kgwb.load_run(run.save(tmp_path / "run.jsonl")).answer == run.answer
 
 
-def test_a_name_of_one_thing_of_its_kind_is_in_no_doubt(workbench: kgwb.Workbench) -> None:
-    run = workbench.ask("What is the river of Bonn?")
-    assert run.answer is not None
-    assert run.answer.labels == ("Rhine",)
-    assert run.answer.doubt == ""
-
-
 def test_a_value_that_is_only_like_a_word_of_the_question_tells_nothing_apart() -> None:
     rivers = RIVERS.replace('"Main"', '"River Main"').replace('"Oder"', '"River Oder"')
     kg = kgwb.open_kg(Graph().parse(data=rivers, format="turtle"))
