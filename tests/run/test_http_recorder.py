@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import socket
 import threading
+import tomllib
 from collections.abc import Callable, Iterator
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import quote
 
 import pytest
 import requests
@@ -31,172 +31,24 @@ from kgwb.run.http_protocols import (
 
 SECRET = "kg7Hq2-secret-key-93"
 HEADERS = {"Authorization": f"Bearer {SECRET}", "Content-Type": "application/json"}
-SPARQL = "SELECT ?film WHERE { ?film a <http://example.org/Film> }"
-TABLE = {
-    "head": {"vars": ["film"]},
-    "results": {"bindings": [{"film": {"type": "uri", "value": "http://example.org/dune"}}]},
-}
-SAID = [{"role": "user", "content": "Hello"}]
-USAGE = {"prompt_tokens": 4, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 1}}
-CHAT = {"id": "c", "object": "chat.completion", "created": 1, "model": "tiny-1"}
-
-
-def events(*data: dict[str, Any]) -> str:
-    texts = []
-    for each in data:
-        name = f"event: {each['type']}\n" if "type" in each else ""
-        texts.append(f"{name}data: {json.dumps(each)}\n\n")
-    return "".join(texts)
-
-
-def chunk(**delta: str) -> dict[str, Any]:
-    choice = {"index": 0, "delta": delta, "finish_reason": None}
-    return {**CHAT, "object": "chat.completion.chunk", "choices": [choice]}
 
 
 class Protocol(NamedTuple):
+    """A request, and what the server replies; see http_protocols.toml."""
+
     path: str
-    body: dict[str, Any] | None
-    """What is posted; None for a GET."""
-    reply: str
     kind: str
+    reply: str
+    body: str = ""
+    """What is posted; empty for a GET."""
     text: str = ""
     """What a model says in the reply."""
     content_type: str = "application/json"
 
 
-COMPLETION = {
-    **CHAT,
-    "citations": ["http://example.org/source"],
-    "choices": [
-        {
-            "index": 0,
-            "message": {
-                "role": "assistant",
-                "content": "Hi",
-                "refusal": None,
-                "annotations": [],
-                "reasoning_content": "hm",
-            },
-            "logprobs": {"content": []},
-            "finish_reason": "stop",
-        }
-    ],
-    "usage": USAGE,
-}
-RESPONSE = {
-    "id": "r",
-    "object": "response",
-    "status": "completed",
-    "model": "tiny-1",
-    "output": [
-        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Hi"}]}
-    ],
-    "usage": {"input_tokens": 4, "output_tokens": 2},
-}
-OLLAMA = {
-    "model": "tiny-1",
-    "created_at": "2026-01-01T00:00:00Z",
-    "message": {"role": "assistant", "content": "Hi"},
-    "done": True,
-    "done_reason": "stop",
-    "prompt_eval_count": 4,
-    "eval_count": 2,
-}
-MESSAGE = {
-    "id": "m",
-    "type": "message",
-    "role": "assistant",
-    "model": "tiny-1",
-    "content": [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "Hi"}],
-    "stop_reason": "end_turn",
-    "usage": {"input_tokens": 4, "output_tokens": 2},
-}
-ASKED = {"model": "tiny", "messages": SAID}
-STREAMED = {**ASKED, "stream": True}
-TO_ANTHROPIC = {**ASKED, "max_tokens": 9, "system": "Be short."}
-PART = {"type": "content_block_delta", "index": 0}
-PROTOCOLS = {
-    "chat": Protocol("/v1/chat/completions", ASKED, json.dumps(COMPLETION), "model", "Hi"),
-    "chat stream": Protocol(
-        "/v1/chat/completions",
-        STREAMED,
-        events(chunk(role="assistant", content="H"), chunk(content="i"))
-        + events({**CHAT, "choices": [], "usage": USAGE})
-        + "data: [DONE]\n\n",
-        "model",
-        "Hi",
-        "text/event-stream",
-    ),
-    "responses": Protocol(
-        "/v1/responses", {"model": "tiny", "input": "Hello"}, json.dumps(RESPONSE), "model", "Hi"
-    ),
-    "responses stream": Protocol(
-        "/v1/responses",
-        {"model": "tiny", "input": "Hello", "stream": True},
-        events({"type": "response.completed", "response": RESPONSE}),
-        "model",
-        "Hi",
-        "text/event-stream",
-    ),
-    "ollama": Protocol("/api/chat", {**ASKED, "stream": False}, json.dumps(OLLAMA), "model", "Hi"),
-    "ollama stream": Protocol(
-        "/api/chat",
-        ASKED,
-        "\n".join(
-            [
-                json.dumps(
-                    {**OLLAMA, "done": False, "message": {"role": "assistant", "content": "H"}}
-                ),
-                json.dumps({**OLLAMA, "message": {"role": "assistant", "content": "i"}}),
-            ]
-        ),
-        "model",
-        "Hi",
-        "application/x-ndjson",
-    ),
-    "anthropic": Protocol("/v1/messages", TO_ANTHROPIC, json.dumps(MESSAGE), "model", "Hi"),
-    "anthropic stream": Protocol(
-        "/v1/messages",
-        {**TO_ANTHROPIC, "stream": True},
-        events(
-            {"type": "message_start", "message": {**MESSAGE, "content": []}},
-            {
-                "type": "content_block_start",
-                "index": 0,
-                "content_block": {"type": "text", "text": ""},
-            },
-            {**PART, "delta": {"type": "text_delta", "text": "H"}},
-            {**PART, "delta": {"type": "text_delta", "text": "i"}},
-            {"type": "content_block_stop", "index": 0},
-            {
-                "type": "message_delta",
-                "delta": {"stop_reason": "end_turn"},
-                "usage": {"output_tokens": 2},
-            },
-            {"type": "message_stop"},
-        ),
-        "model",
-        "Hi",
-        "text/event-stream",
-    ),
-    "sparql": Protocol(
-        f"/sparql?query={quote(SPARQL)}&format=json",
-        None,
-        json.dumps(TABLE),
-        "select",
-        content_type="application/sparql-results+json",
-    ),
-    "other": Protocol(
-        f"/search?q=dune&api_key={SECRET}",
-        {"text": "dune", "api_key": SECRET},
-        json.dumps({"hits": ["Dune"], "key_used": SECRET}),
-        "http",
-    ),
-}
-
-
-OF_MODELS = [name for name in PROTOCOLS if name not in ("sparql", "other")]
+ROWS = tomllib.loads(Path(__file__).with_name("http_protocols.toml").read_text(encoding="utf-8"))
+PROTOCOLS = {name: Protocol(**row) for name, row in ROWS.items()}
+OF_MODELS = [name for name, protocol in PROTOCOLS.items() if protocol.text]
 
 
 class Server(servers.Server):
@@ -235,8 +87,8 @@ def run_of(work: Callable[[], Any]) -> Run:
 def asking(server: Server, client: str, protocol: Protocol) -> Callable[[], Any]:
     """Work that sends the request of a protocol by a client."""
     server.reply = (200, protocol.content_type, protocol.reply)
-    body = None if protocol.body is None else json.dumps(protocol.body).encode()
-    headers = {} if body is None else HEADERS
+    body = protocol.body.encode() or None
+    headers = HEADERS if body else {}
     return lambda: list(CLIENTS[client](server.url + protocol.path, body, headers))
 
 
@@ -278,9 +130,9 @@ def test_a_request_is_recorded_and_replayed_without_a_server(
     if protocol.kind == "select":
         assert isinstance(call.result, ResultSet)
         assert [str(cell) for (cell,) in call.result.rows] == ["http://example.org/dune"]
-    if protocol.body is not None:
+    if protocol.body:
         sent = server.seen[0]
-        assert (sent.path, json.loads(sent.body)) == (protocol.path, protocol.body)
+        assert (sent.path, sent.body) == (protocol.path, protocol.body)
         assert SECRET in str(sent.headers)
 
     assert run.go().output("talk") == run.output("talk")
@@ -310,7 +162,7 @@ def test_edited_messages_are_sent_in_place_of_those_of_the_request(
     assert "Bye" in sent.body and "Be long." in sent.body and "Hello" not in sent.body
     assert int(sent.headers["Content-Length"]) == len(sent.body)
     assert sent.data["model"] == "tiny"
-    assert bool(sent.data.get("stream")) == bool((protocol.body or {}).get("stream"))
+    assert bool(sent.data.get("stream")) == ('"stream": true' in protocol.body)
     assert SECRET in str(sent.headers)
 
 
@@ -329,7 +181,7 @@ def test_a_refusal_of_an_endpoint_is_replayed(
     asked = len(server.seen)
     replay = kgwb.load_run(run.save(tmp_path / "run.jsonl"), system=run.system)
     assert replay.output("talk") == [status, "malformed"]
-    server.reply = (200, "application/sparql-results+json", json.dumps(TABLE))
+    server.reply = (200, "application/sparql-results+json", PROTOCOLS["sparql"].reply)
     assert replay.fork().go().output("talk") == [status, "malformed"]
     assert len(server.seen) == asked
 
@@ -363,19 +215,9 @@ def test_what_is_no_text_comes_back_byte_for_byte(server: Server, tmp_path: Path
 
 
 def test_a_streamed_message_of_anthropic_may_cite_and_call_a_tool_without_input() -> None:
-    cited = {"type": "citations_delta", "citation": {"cited_text": "H"}}
-    tool = {"type": "tool_use", "id": "t", "name": "now", "input": {}}
-    sent = events(
-        {"type": "message_start", "message": {**MESSAGE, "content": []}},
-        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
-        {**PART, "delta": {"type": "text_delta", "text": "Hi"}},
-        {**PART, "delta": cited},
-        {"type": "content_block_start", "index": 1, "content_block": tool},
-        {**PART, "index": 1, "delta": {"type": "input_json_delta", "partial_json": ""}},
-        {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {}},
-    )
-    reply = reply_of_body(ANTHROPIC, sent)
+    reply = reply_of_body(ANTHROPIC, PROTOCOLS["anthropic tool"].reply)
     fields = fields_of_text(reply.text)
+    tool = {"type": "tool_use", "id": "t", "name": "now", "input": {}}
     assert fields["content"] == [{"type": "text", "text": "Hi"}, tool]
     assert reply.finish_reason == "tool_calls"
 
@@ -392,12 +234,9 @@ def test_a_reply_that_is_put_in_comes_as_the_server_would_send_it(
     edited = run.fork().edit_reply("talk", "Bye, äöü").go()
     status, text = edited.output("talk")
     assert status == 200
-    api, _ = read_model_request("POST", protocol.path, json.dumps(protocol.body).encode()) or (
-        None,
-        0,
-    )
-    assert api is not None
-    assert reply_of_body(api, text).text == "Bye, äöü"
+    request = read_model_request("POST", protocol.path, protocol.body.encode())
+    assert request is not None
+    assert reply_of_body(request[0], text).text == "Bye, äöü"
     is_stream = "stream" in name and "ollama" not in name
     assert text.startswith("{") != is_stream
     assert len(server.seen) == 1
