@@ -11,10 +11,22 @@ from typing import Any
 
 import pytest
 from rdflib import BNode, Literal
-from small import CHATTY, answer_of, chatty, films, iri, predicates, published, qir
+from small import (
+    BOATS,
+    CHATTY,
+    TUGS,
+    answer_of,
+    chatty,
+    films,
+    iri,
+    predicates,
+    published,
+    qir,
+    vertex,
+)
 
 from conformance.claims import Gap, conforms, violated_by
-from conformance.whole_runs import WholeRuns, check_whole_runs
+from conformance.whole_runs import WholeRuns, check_whole_runs, run_to_end
 from kgwb import open_kg, profile
 from kgwb.errors import InvalidReplyError
 from kgwb.kg import Graph
@@ -211,9 +223,22 @@ def answered(
     **changes: Any,
 ) -> Run:
     """The run of a question in a profile; its language is known unless a test says otherwise."""
+    return begun(model, name, question, kg=kg, dialogue=dialogue, **changes).go()
+
+
+def begun(
+    model: Scripted,
+    name: str,
+    question: str,
+    *,
+    kg: Graph | None = None,
+    dialogue: Dialogue | None = None,
+    **changes: Any,
+) -> Run:
+    """The same, not executed yet."""
     settings = profile(name, system="chatty_kg", **{"question_language": "en"} | changes)
     options = {"dialogue": dialogue} if dialogue else {}
-    return chatty(question, model, kg or films(GRAPH), settings=settings, **options).go()
+    return chatty(question, model, kg or films(GRAPH), settings=settings, **options)
 
 
 def requests(model: Scripted, name: str) -> list[ChatRequest]:
@@ -2241,22 +2266,138 @@ LIKE_THE_CODE = {
 """The same in ``reference``."""
 
 
+AFLOAT = (
+    BOATS
+    + PARTS
+    + """
+:b1 a :Berth ; rdfs:label "Berth 1" ; :partOf :quay . :quay :partOf :west . :Berth rdfs:label "berth" .
+:west rdfs:label "Terminal West" ; :partOf :port . :port rdfs:label "Port" . :partOf rdfs:label "part of" .
+:crane :outreach [ :amount 12.5 ; :unit "km" ; :note "about" ] , [ :amount 12.5 ; :unit :mile ] , [ :amount 7 ] ;
+    :named :plate ; :steam false . :plate :amount 4 ; :unit "kg" . :mile rdfs:label "mile" .
+:ada :knows :sam1 . :sam1 :knows :ada .
+"""
+)
+BRISK = Turn(
+    "Which tug?", ("Brisk",), entities=("sam",), linked=(iri("sam2"),), vertices=(iri("brisk"),)
+)
+PHONE = qir("Sam | phone | ?number")
+WORDS: Mapping[str, Any] = {
+    "a kind": ("Which tugs are at home in Oslo?", {"qir": TUGS}, {}),
+    "is one": ("Is Mary a tug?", {"qir": qir("Mary | type | tug", kind="boolean")}, {}),
+    "a job": (
+        "Which pilot steers Mary?",
+        {"qir": qir("?who | occupation | pilot", "?who | steers | Mary")},
+        {},
+    ),
+    "a vertex as a kind": ("Who paints?", {"qir": qir("?who | occupation | painter")}, {}),
+    "no class is called so": (
+        "How many vessels are there?",
+        {"qir": qir("?vessel | type | vessel", kind="count")},
+        {},
+    ),
+    "of a place": ("What is the phone number of Sam from Marketing?", {"qir": PHONE}, {}),
+    "of before": (
+        "What is the phone number of Sam?",
+        {"qir": PHONE},
+        {"dialogue": Dialogue((BRISK,))},
+    ),
+    "of another place": (
+        "What is the phone number of Sam from Sales?",
+        {"qir": PHONE},
+        {"dialogue": Dialogue((BRISK,))},
+    ),
+    "what else": ("Which other tugs?", {"qir": TUGS}, {"dialogue": Dialogue((BRISK,))}),
+    "nothing else": (
+        "What else is at home in Oslo but for that?",
+        {"qir": qir("?tug | owner | Nord")},
+        {"dialogue": Dialogue((BRISK,))},
+    ),
+    "beyond": ("Which boat is the largest?", {"qir": {**TUGS, "beyond": ["an order by ?n"]}}, {}),
+    "nothing beyond": ("Which tugs?", {"qir": {**TUGS, "beyond": ["None."]}}, {}),
+    "over a node": (
+        "What does the crane contain?",
+        {"qir": qir("Crane | contains | ?product")},
+        {},
+    ),
+    "from a node": ("What is contained?", {"qir": qir("?product | contained in | Crane")}, {}),
+    "one predicate twice": (
+        "Which berths are in Terminal West?",
+        {"qir": qir("?berth | type | berth", "?berth | part of | Terminal West")},
+        {},
+    ),
+    "amounts": (
+        "What is the outreach of the crane?",
+        {"qir": qir("Crane | outreach | ?a", "?a | amount | ?x", target="?x")},
+        {},
+    ),
+    "a named amount": (
+        "What is the amount on it?",
+        {"qir": qir("Crane | named | ?a", "?a | amount | ?x", target="?x")},
+        {},
+    ),
+    "a stored false": (
+        "Is the crane steam?",
+        {"qir": qir("Crane | steam | ?x", kind="boolean")},
+        {},
+    ),
+    "both ways": ("Whom does Ada know?", {"qir": qir("Ada | knows | ?x")}, {}),
+    "invalid predicates": (
+        "Who steers Mary?",
+        {
+            "qir": qir("?who | captain | Mary", "?who | work | ?x"),
+            "by_fact": ["x", predicates(["steers"]), predicates(["made up"], ["steers"])],
+        },
+        {"exhausted_attempts": "abstain"},
+    ),
+    "some predicates": (
+        "Who steers Mary?",
+        {
+            "qir": qir("?who | captain | Mary", "?who | work | ?x"),
+            "by_fact": predicates(["steers", "made up"], ["occupation", "type"]),
+        },
+        {},
+    ),
+    "none fits": (
+        "Who steers Mary?",
+        {"qir": qir("?who | captain | Mary"), "by_fact": predicates([])},
+        {},
+    ),
+    "invalid numbers": (
+        "Who is Sam?",
+        {
+            "qir": PHONE,
+            "number": [vertex(3, "Sam"), vertex(1, "Tom"), vertex(0, "Sam"), vertex(0, "")],
+            "classifier": {"reason": "", "label": "self-contained"},
+        },
+        {"theta": 4, "dialogue": SAID},
+    ),
+}
+"""Questions over AFLOAT in ``fast``: kinds, namesakes, the dialogue, nodes, and replies that are refused."""
+
+
 def take_two(request: ChatRequest) -> Any:
     """Reply with the first two of the predicates."""
     return {"reasoning": "", "predicates": request.variables["predicates"][:2]}
 
 
 def make_tangled_runs() -> WholeRuns:
-    """Runs over TANGLED: faults of replies, names and triples at each step, and every kind of answer."""
-    file = Path(tempfile.mkdtemp()) / "tangled.ttl"  # of which the triples always come in one order
-    file.write_text(TANGLED, encoding="utf-8")
-    graph = open_kg(file)
+    """Runs over TANGLED and AFLOAT: faults of replies, names and triples at each step, and every kind of answer."""
     runs: dict[str, tuple[Run, Scripted]] = {}
-    for name, table in (("paper", TANGLES), ("reference", LIKE_THE_CODE)):
+    for name, turtle, table in (
+        ("paper", TANGLED, TANGLES),
+        ("fast", TANGLED, TANGLES),
+        ("fast", AFLOAT, WORDS),
+        ("reference", TANGLED, LIKE_THE_CODE),
+    ):
+        file = (
+            Path(tempfile.mkdtemp()) / "graph.ttl"
+        )  # of which the triples always come in one order
+        file.write_text(turtle, encoding="utf-8")
+        graph = open_kg(file)
         for title, (question, replies, options) in table.items():
             model = script(**{"pool": take_two, **replies})
-            run = answered(model, name, question, kg=graph, **options)
-            runs[f"{name}: {title}"] = (run, model)
+            run = begun(model, name, question, kg=graph, **options)
+            runs[f"{name}: {title}"] = (run_to_end(run), model)
     return runs
 
 

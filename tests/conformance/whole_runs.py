@@ -1,6 +1,7 @@
 """Whole runs, kept as files: what each request sends, what each step makes, and the answer.
 
-    python tests/conformance/whole_runs.py          write tests/conformance/whole_runs/SYSTEM.jsonl anew
+    python tests/conformance/whole_runs.py            write tests/conformance/whole_runs/SYSTEM.jsonl anew
+    python tests/conformance/whole_runs.py SYSTEM     the same of one system
 
 A test of each system compares them, see ``check_whole_runs``. So nothing that a model is sent, and nothing that comes
 of its replies, changes unseen. Where it changes on purpose, read the difference against the paper.
@@ -15,6 +16,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +29,20 @@ if str(TESTS) not in sys.path:  # as pytest does
     sys.path.insert(0, str(TESTS))
 
 from conformance.table import systems_with_claims  # noqa: E402  # needs the path
+from kgwb.errors import KgwbError  # noqa: E402  # needs the path
 from kgwb.llm import Scripted  # noqa: E402  # needs the path
 from kgwb.records import to_data  # noqa: E402  # needs the path
 from kgwb.run import Run  # noqa: E402
 
 WholeRuns = Mapping[str, tuple[Run, Scripted]]
 """Executed runs with their models, by a name."""
+
+
+def run_to_end(run: Run) -> Run:
+    """Execute a run to its answer, or to its error, which its steps have."""
+    with suppress(KgwbError):
+        run.go()
+    return run
 
 
 def describe_runs(runs: WholeRuns) -> Iterator[str]:
@@ -58,6 +68,9 @@ def describe_runs(runs: WholeRuns) -> Iterator[str]:
                 asked = _short(_without_paths(call.request))
                 yield _line(run=name, call=call.kind, step=call.step, request=asked)
         for step in run.steps:
+            if not step.done:
+                yield _line(run=name, step=step.key, error=type(run.error).__name__)
+                continue
             output_type = run.system.agent_spec(step.key).output_type
             yield _line(
                 run=name,
@@ -134,7 +147,7 @@ def main() -> None:
     os.environ["KGWB_EMBEDDINGS"] = "lexical"
     os.environ["KGWB_CACHE"] = tempfile.mkdtemp()  # as in tests: no database of other code
     FOLDER.mkdir(exist_ok=True)
-    for system in systems_with_claims():
+    for system in sys.argv[1:] or systems_with_claims():
         module = importlib.import_module(f"conformance.test_{system}")
         if hasattr(module, "make_whole_runs"):
             lines = describe_runs(module.make_whole_runs())
