@@ -6,9 +6,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from small import answer_of, dog, iri
+from small import answer_of, dog, iri, vertex
 
-from kgwb.llm import Scripted
+from kgwb.llm import ChatRequest, Scripted
 from kgwb.run.answers import Value
 from kgwb.run.prompts import Prompts
 from kgwb.run.systems import profile
@@ -42,7 +42,13 @@ def remark(question: str, words: str = "well") -> dict[str, str]:
     return {"remark": words, "question": question}
 
 
+def choose_first(request: ChatRequest) -> dict[str, Any]:
+    """The reply that links a name to its first candidate."""
+    return vertex(1, request.variables["candidates"][0]["label"])
+
+
 TWO_HOPS: Mapping[str, Any] = {
+    "linking/vertex_selection": choose_first,
     "dog/topic_entity": {"entities": ["Arrival"]},
     "dog/relation_filtering": [
         filtering("director"),

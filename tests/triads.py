@@ -74,9 +74,17 @@ def answered(
 
     ``settings`` are the settings of the run, by name.
     """
+    run, model = begun(question, settings=settings, kg=kg, **replies)
+    return run.go(), model
+
+
+def begun(
+    question: str, *, settings: Any = (), kg: Graph | None = None, **replies: Any
+) -> tuple[Run, Scripted]:
+    """The same, not executed yet."""
     model = Scripted(SCRIPT | {f"triad/{name}": reply for name, reply in replies.items()})
     chosen = TRIAD.settings(**dict(settings))
-    return triad(model, question, settings=chosen, kg=kg).go(), model
+    return triad(model, question, settings=chosen, kg=kg), model
 
 
 # --- as published: URIs and SPARQL are offered, and one reply is all that is asked for

@@ -4,7 +4,7 @@ The reference code is https://github.com/reml-group/DoG: a script for each set o
 three for MetaQA.
 """
 
-import tempfile
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +22,10 @@ from debate import (
     two_hops,
 )
 from rdflib import Literal
-from small import DOG, EX, FILMS, alone, answer_of, asked, films, iri, keys, vertex
+from small import DOG, EX, FILMS, alone, answer_of, asked, films, iri, keys
 
 from conformance.claims import Gap, conforms, violated_by
-from conformance.whole_runs import WholeRuns, check_whole_runs
-from kgwb import open_kg
+from conformance.whole_runs import WholeRuns, check_whole_runs, open_in_order, run_to_end
 from kgwb.bench.metrics import Scores, score_answers
 from kgwb.bench.questions import BenchQuestion
 from kgwb.bench.runner import BenchSetup, begin_question
@@ -124,9 +123,16 @@ def walk(
     **changes: Any,
 ) -> tuple[Run, Scripted]:
     """A run to its end in a profile, and its model. Relations of both directions can be chosen."""
+    return begun(profile_name, model, question, kg, **changes).go(), model
+
+
+def begun(
+    profile_name: str, model: Scripted, question: str, kg: Graph | None = None, **changes: Any
+) -> Run:
+    """The same run, not executed yet."""
     changes.setdefault("relation_directions", "both")
     settings = settings_of(profile_name, **changes)
-    return Run(DOG, question, kg=kg or films(), models=model, settings=settings).go(), model
+    return Run(DOG, question, kg=kg or films(), models=model, settings=settings)
 
 
 def requests_to(model: Scripted, *prompts: str) -> list[ChatRequest]:
@@ -1177,7 +1183,6 @@ def make_whole_runs() -> WholeRuns:
         answer_trying=["no", trying(), trying("Gentilly", "Gentilly", "Paris")],
         critic=["no", remark(LEFT)] * 4,
     )
-    homonyms = Scripted({**TWO_HOPS, "linking/vertex_selection": vertex(1, "Dune")})
     roles = dict.fromkeys((*ROLES, "fused_agent"), remark(LEFT))
     yes = two_hops(relation_filtering=filtering("starring"), answer_trying=trying("yes"))
     starring = two_hops(relation_filtering=filtering("starring"), answer_trying=trying("A000", "7"))
@@ -1197,7 +1202,7 @@ def make_whole_runs() -> WholeRuns:
     return {
         **ablated,
         "heads": walk("paper", two_hops(answer_trying=[trying(), trying("Denis Villeneuve")])),
-        "homonyms": walk("paper", homonyms, "Where was the director of [Dune] born?"),
+        "homonyms": walk("paper", two_hops(), "Where was the director of [Dune] born?"),
         "unfocused": walk("paper", unfocused, ablation="no_focusing"),
         "invalid": walk("paper", invalid),
         "back": walk("paper", back, film.replace("Dune", "Arrival")),
@@ -1237,7 +1242,7 @@ WALKS: dict[str, tuple[str, tuple[str, ...], Any, dict[str, Any]]] = {
     "a list": ("Where does [Line 1] go?", ("route", "next"), [trying(), trying("Alm")], {}),
     "nodes": ("Who runs [Line 1]?", ("run",), [trying("Acme", "a night run")], {}),
     "forms": ("When opened [Line 1]?", ("opened",), [trying("1990")], {}),
-    "all tails": ("Where is [Line 1]?", ("stop", "situated in"), None, {"answers": "tails"}),
+    "all tails": ("Where is [Line 1]?", ("stop", "situated in"), [], {"answers": "tails"}),
     "a class": (
         "What is [Line 1]?",
         ("type", "~type"),
@@ -1254,28 +1259,60 @@ WALKS: dict[str, tuple[str, tuple[str, ...], Any, dict[str, Any]]] = {
     "one hop": ("Who heads [South]?", ("head",), [trying()], {"iteration_limit": 1}),
     "at all ends": ("Who heads [Acme]?", ("",), [], {"own_knowledge_at": "any_end"}),
     "without triples": ("Who heads [Acme]?", ("~by",), [trying("Line 1")], {}),
+    "two topics": (
+        "Who heads where both [Rom (old)] and [Alm] are?",
+        ("situated in", "situated in", "head", "head"),
+        [trying(), trying("Ann")],
+        {"topic_entities": "all"},
+    ),
+    "from a value": (
+        "What has the zone of [Alm]?",
+        ("zone", "~zone"),
+        [trying(), trying("Alm")],
+        {},
+    ),
+    "cut": ("Where does [Line 1] stop?", ("stop", "head"), [trying(), trying()], {"fan_out": 2}),
+    "refused": (
+        "Where does [Line 1] stop?",
+        ("~halt", "halt", "stop"),
+        [trying("Nobody"), {**trying(), "sufficient": "yes"}, trying("alm (1)", "Rom")],
+        {},
+    ),
+    "contradicted": (
+        "Where does [Line 1] stop?",
+        ("stop",),
+        ["x", {**trying("Rom"), "sufficient": "no"}, trying(" rom  (old)")],
+        {"own_knowledge": True},
+    ),
+    "fused": (
+        "Who heads where [Line 1] stops?",
+        ("stop", "situated in"),
+        [trying(), trying("South")],
+        {"ablation": "fused_agent", "debate_rounds": 2},
+    ),
 }
 """Questions over TANGLED, with the relations and answers that the model says, and settings."""
 
 
 def make_tangled_runs() -> WholeRuns:
-    """Walks over TANGLED in ``paper``: several heads and tails, and every kind of answer."""
-    file = Path(tempfile.mkdtemp()) / "tangled.ttl"  # of which the triples always come in one order
-    file.write_text(TANGLED, encoding="utf-8")
-    graph = open_kg(file)
+    """Walks over TANGLED: several heads and tails, replies that are refused, and every kind of answer."""
+    graph = open_in_order(TANGLED)
     runs: dict[str, tuple[Run, Scripted]] = {}
-    for name, (question, relations, tried, options) in WALKS.items():
+    for profile_name, (name, walked) in product(("paper", "fast"), WALKS.items()):
+        question, relations, tried, options = walked
         model = two_hops(
             topic_entity={"entities": ["Who"]},
-            relation_filtering=[filtering(relation) for relation in relations],
-            answer_trying=tried or [trying()],
+            relation_filtering=[filtering(name) for name in (*relations, *relations[-1:] * 2)],
+            answer_trying=[*tried, *(tried[-1:] or [trying()]) * 2],
             simplifying_expert=remark("And [it]?"),
             critic=remark("And [that]?"),
             linguist=remark("And then [that]?"),
+            fused_agent=[remark("And [it]?"), *[remark("And [South] and [Rom (old)]?")] * 5],
             own_knowledge={"answers": [" Ann ", "", "Ann", "ann"]},
         )
         limit = options.get("iteration_limit", len(relations))
-        runs[name] = walk("paper", model, question, graph, **options | {"iteration_limit": limit})
+        run = begun(profile_name, model, question, graph, **options | {"iteration_limit": limit})
+        runs[f"{profile_name}: {name}"] = (run_to_end(run), model)
     return runs
 
 

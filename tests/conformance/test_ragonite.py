@@ -9,6 +9,7 @@ from __future__ import annotations
 import sqlite3
 import tempfile
 from contextlib import closing
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -34,9 +35,9 @@ from small import answer_of, films, without_settings
 
 import kgwb
 from conformance.claims import Gap, conforms, violated_by
-from conformance.whole_runs import WholeRuns, check_whole_runs
+from conformance.whole_runs import WholeRuns, check_whole_runs, open_in_order, run_to_end
 from kgwb.bench import load_questions
-from kgwb.kg import sample_path
+from kgwb.kg import Graph, sample_path
 from kgwb.kg.embeddings import DEFAULT_MODEL, Embeddings
 from kgwb.llm import Scripted
 from kgwb.run.answers import Dialogue, Turn
@@ -1399,9 +1400,7 @@ BMW_DIALOGUE = Dialogue(
 def make_whole_runs() -> WholeRuns:
     """Runs over every table and passage, with forced uses and retries, improved tables, and each configuration."""
     folder = Path(tempfile.mkdtemp())
-    file = folder / "bmw.ttl"  # of which the triples always come in one order
-    file.write_text(BMW, encoding="utf-8")
-    kg = kgwb.open_kg(file)
+    kg = open_in_order(BMW)
     improved = folder / "annotations.jsonl"
     add_changes(improved, IMPROVED)
     tables = [sql(query) for query in EVERY_TABLE]
@@ -1426,15 +1425,12 @@ def make_whole_runs() -> WholeRuns:
         ),
     }
     runs = {}
-    for name, (replies, changes) in uses.items():
+    for profile_name, (name, (replies, changes)) in product(("paper", "fast"), uses.items()):
         answer = cited_all if name == "passages" else cited(("bmw-ix3", 1), text="It [1].")
-        runs[name] = answered(
-            *replies,
-            answer=answer,
-            kg=kg,
-            dialogue=BMW_DIALOGUE,
-            settings=settings_of("paper", **changes),
-        )
+        model = Scripted(script(*replies, answer=answer))
+        settings = settings_of(profile_name, **changes)
+        run = ragonite(model, kg=kg, dialogue=BMW_DIALOGUE, settings=settings)
+        runs[f"{profile_name}: {name}"] = (run_to_end(run), model)
     replies = {
         **script(answer=cited(("bmw-ix3", 1))),
         "ragonite/tool_selector_sparql": [failing, sparql, FINISH],
@@ -1447,7 +1443,11 @@ def make_whole_runs() -> WholeRuns:
     runs["reference, forced"] = answered(
         passages(), FINISH, tables[7], kg=kg, settings=published, answer=cited(("bmw-ix3", 1))
     )
-    return {**runs, **make_many_runs()}
+    many = open_in_order(MANY)
+    for profile_name in ("paper", "fast"):
+        for name, run in make_many_runs(profile_name, many).items():
+            runs[f"{profile_name}: {name}"] = run
+    return runs
 
 
 @conforms(
@@ -1523,12 +1523,9 @@ ANSWERS: dict[str, Any] = {
 """Replies of the agent that answers, the last of them valid."""
 
 
-def make_many_runs() -> WholeRuns:
+def make_many_runs(profile_name: str, kg: Graph) -> WholeRuns:
     """Runs over MANY, with texts beside the graph, all rows and tables, a long dialogue, and every kind of answer."""
     folder = Path(tempfile.mkdtemp())
-    file = folder / "many.ttl"  # of which the triples always come in one order
-    file.write_text(MANY, encoding="utf-8")
-    kg = kgwb.open_kg(file)
     texts = folder / "texts"
     texts.mkdir()
     long_text = "\n\n".join(
@@ -1544,25 +1541,25 @@ def make_many_runs() -> WholeRuns:
             answer=cited(("hat1", 1)),
             kg=kg,
             dialogue=LONG_TALK,
-            settings=settings_of("paper"),
+            settings=settings_of(profile_name),
         ),
         "texts": answered(
             *(passages("Who makes hats?"), FIRMS, passages("part 2"), FINISH),
             answer=cited(("The firm makes hats.", 1), ("firm", 2), text="It [1]."),
             kg=kg,
-            settings=settings_of("paper", documents=str(texts), **every),
+            settings=settings_of(profile_name, documents=str(texts), **every),
         ),
         "a part": answered(
             *(sql("SELECT * FROM hat ORDER BY id"), passages("firm"), FINISH),
             answer=cited(("hat1", 1)),
             kg=kg,
-            settings=settings_of("paper", part="http://many.example/Hat", rows=100, **every),
+            settings=settings_of(profile_name, part="http://many.example/Hat", rows=100, **every),
         ),
     }
     for name, answer in ANSWERS.items():
-        runs[f"answers: {name}"] = answered(
-            *said, answer=answer, kg=kg, settings=settings_of("paper")
-        )
+        model = Scripted(script(*said, answer=answer))
+        run = ragonite(model, kg=kg, settings=settings_of(profile_name))
+        runs[f"answers: {name}"] = (run_to_end(run), model)
     model = Scripted(
         {
             "ragonite/tool_selector_sparql": [
@@ -1580,7 +1577,7 @@ def make_many_runs() -> WholeRuns:
         }
     )
     runs["sparql"] = (
-        ragonite(model, kg=kg, settings=settings_of("paper", ablation="sparql_only")).go(),
+        ragonite(model, kg=kg, settings=settings_of(profile_name, ablation="sparql_only")).go(),
         model,
     )
     return runs

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import string
-import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from functools import cache
@@ -36,7 +35,7 @@ from small import answer_of, films, iri, run_of, without_settings
 
 import kgwb
 from conformance.claims import Gap, conforms, violated_by
-from conformance.whole_runs import WholeRuns, check_whole_runs
+from conformance.whole_runs import WholeRuns, check_whole_runs, open_in_order
 from kgwb.bench.questions import BenchQuestion
 from kgwb.bench.results import get_verdict, make_row
 from kgwb.kg import Graph
@@ -1893,27 +1892,44 @@ def said(*support: Any, text: str = "So it is.") -> dict[str, Any]:
     return {"text": text, "support": [*support]}
 
 
+BUILT = use("build_local_graph", entity="orgx:dune", predicates=["orgx:director", "orgx:knows"])
+TYPES = use("build_local_graph", entity="orgx:dune", predicates=[])
+ALL_STATES: dict[str, Any] = {
+    "remote": [
+        goes("REMOTE", search(), search("Der Wüstenplanet"), thought="search it"),
+        goes("REMOTE", *LOOKS, thought="look around"),
+        goes("EVAL_REMOTE", BUILT, TYPES, thought="build it"),
+        goes("EVAL_REMOTE", search("nobody")),
+    ],
+    "eval_remote": [judges("UPDATE", "it is there"), judges("EVAL_LOCAL", "nothing more")],
+    "update": goes("EVAL_LOCAL", *FETCHES, thought="fetch it"),
+    "eval_local": [judges("LOCAL", "look"), judges("REMOTE", "more"), judges("PRODUCE", "go")],
+    "local": [goes("LOCAL", *CLOSER, thought="closer"), goes("EVAL_LOCAL", CLOSER[0])],
+    "assessment": [{"strategy": f"strategy {n}"} for n in range(9)],
+    "observation": [
+        {"judgement": f"judgement {n}", "advice": "" if n % 2 else f"advice {n}"} for n in range(9)
+    ],
+}
+
+
 def make_whole_runs() -> WholeRuns:
-    """Runs through all states, without reflection, up to the limits, over a cut graph, and all kinds of answers."""
-    built = use("build_local_graph", entity="orgx:dune", predicates=["orgx:director", "orgx:knows"])
-    types = use("build_local_graph", entity="orgx:dune", predicates=[])
-    all_states = {
-        "remote": [
-            goes("REMOTE", search(), search("Der Wüstenplanet"), thought="search it"),
-            goes("REMOTE", *LOOKS, thought="look around"),
-            goes("EVAL_REMOTE", built, types, thought="build it"),
-            goes("EVAL_REMOTE", search("nobody")),
-        ],
-        "eval_remote": [judges("UPDATE", "it is there"), judges("EVAL_LOCAL", "nothing more")],
-        "update": goes("EVAL_LOCAL", *FETCHES, thought="fetch it"),
-        "eval_local": [judges("LOCAL", "look"), judges("REMOTE", "more"), judges("PRODUCE", "go")],
-        "local": [goes("LOCAL", *CLOSER, thought="closer"), goes("EVAL_LOCAL", CLOSER[0])],
-        "assessment": [{"strategy": f"strategy {n}"} for n in range(9)],
-        "observation": [
-            {"judgement": f"judgement {n}", "advice": "" if n % 2 else f"advice {n}"}
-            for n in range(9)
-        ],
+    """Runs in ``paper`` and ``fast``, see the functions below, and two in ``reference``."""
+    wide = open_in_order(WIDE)
+    as_coded = {"after_remote": "remote_or_eval_remote"}
+    runs = {
+        "reference": answered(
+            "reference", films(MANY_SIDED), {"metacognition": True}, **ALL_STATES
+        ),
+        "reference: wide": answered("reference", wide, as_coded, **EXPLORED),
     }
+    for name in ("paper", "fast"):
+        for title, run in {**make_runs(name), **make_wide_runs(name, wide)}.items():
+            runs[f"{name}: {title}"] = run
+    return runs
+
+
+def make_runs(profile_name: str) -> WholeRuns:
+    """Runs through all states, without reflection, up to the limits, over a cut graph, and all kinds of answers."""
     apart = goes("EVAL_LOCAL", fetch("orgx:director", "orgx:dune"), FETCHES[4])
     loop = {
         "remote": goes("EVAL_REMOTE", search()),
@@ -1930,21 +1946,22 @@ def make_whole_runs() -> WholeRuns:
         "no values": produce(answers=["orgx:lost"], missing="the rest", sentences=two),
         "nothing": produce(kind="nothing", answers=[], missing="all of it"),
     }
-    cut = {**all_states, "eval_local": [judges("REMOTE"), judges("PRODUCE")]}
+    cut = {**ALL_STATES, "eval_local": [judges("REMOTE"), judges("PRODUCE")]}
     kg = films(MANY_SIDED)
     with_metacognition = {"metacognition": True}
     runs = {
-        "all states": answered("paper", kg, with_metacognition, **all_states),
-        "reference": answered("reference", kg, with_metacognition, **all_states),
-        "unreflected": answered("paper", kg, {"self_reflection": False}, **all_states),
-        "urgency": answered("paper", kg, {**with_metacognition, "turn_limit": 14}, **loop),
-        "urgency, odd": answered("paper", kg, {**with_metacognition, "turn_limit": 15}, **loop),
-        "batch": answered("paper", kg, **empty),
-        "cut": answered("paper", kg, {"shown_chars": 300, "memory_chars": 900}, **cut),
+        "all states": answered(profile_name, kg, with_metacognition, **ALL_STATES),
+        "unreflected": answered(profile_name, kg, {"self_reflection": False}, **ALL_STATES),
+        "urgency": answered(profile_name, kg, {**with_metacognition, "turn_limit": 14}, **loop),
+        "urgency, odd": answered(
+            profile_name, kg, {**with_metacognition, "turn_limit": 15}, **loop
+        ),
+        "batch": answered(profile_name, kg, **empty),
+        "cut": answered(profile_name, kg, {"shown_chars": 300, "memory_chars": 900}, **cut),
     }
     for name, reply in kinds.items():
-        runs[name] = answered("paper", kg, produce=reply)
-    return {**runs, **make_wide_runs()}
+        runs[name] = answered(profile_name, kg, produce=reply)
+    return runs
 
 
 WIDE = (
@@ -1983,24 +2000,26 @@ WIDE_FETCHES = [
 ]
 
 
-def make_wide_runs() -> WholeRuns:
+TO_HUB = [goes("REMOTE", search("Hub")), goes("EVAL_REMOTE", *EVERY_FETCH[:2])]
+FAR: dict[str, Any] = {"eval_remote": judges("UPDATE"), "remote": TO_HUB}
+EXPLORED: dict[str, Any] = {
+    **FAR,
+    "remote": [
+        goes("PRODUCE", search()),
+        goes("REMOTE", use("get_node", node="orgx:hub")),
+        goes("REMOTE", *EVERY_LOOK, thought="  look\n at it "),
+        goes("EVAL_REMOTE", *EVERY_FETCH),
+    ],
+    "update": [
+        goes("REMOTE"),
+        goes("EVAL_LOCAL", *[WIDE_FETCHES[3]] * 13),
+        goes("EVAL_LOCAL", *WIDE_FETCHES),
+    ],
+}
+
+
+def make_wide_runs(profile_name: str, kg: Graph) -> WholeRuns:
     """Runs over WIDE without what limits them, with replies that no state allows, and answers that are not proved."""
-    built = [goes("REMOTE", search("Hub")), goes("EVAL_REMOTE", *EVERY_FETCH[:2])]
-    far = {"eval_remote": judges("UPDATE"), "remote": built}
-    explored = {
-        **far,
-        "remote": [
-            goes("PRODUCE", search()),
-            goes("REMOTE", use("get_node", node="orgx:hub")),
-            goes("REMOTE", *EVERY_LOOK, thought="  look\n at it "),
-            goes("EVAL_REMOTE", *EVERY_FETCH),
-        ],
-        "update": [
-            goes("REMOTE"),
-            goes("EVAL_LOCAL", *[WIDE_FETCHES[3]] * 13),
-            goes("EVAL_LOCAL", *WIDE_FETCHES),
-        ],
-    }
     to_local = {
         "eval_local": [judges("UPDATE"), judges("LOCAL"), *[judges("PRODUCE")] * 2],
         "remote": [
@@ -2030,23 +2049,19 @@ def make_wide_runs() -> WholeRuns:
         "counted": produce(kind="count", answers=answers[:4], sentences=[]),
         "no sentence": produce(answers=["orgx:hub"], sentences=[]),
     }
-    file = Path(tempfile.mkdtemp()) / "wide.ttl"  # of which the triples always come in one order
-    file.write_text(WIDE, encoding="utf-8")
-    kg = kgwb.open_kg(file)
     after_remote = {"after_remote": "remote_or_eval_local"}
     runs = {
-        "wide": answered("paper", kg, **explored),
-        "wide, as the code": answered(
-            "reference", kg, {"after_remote": "remote_or_eval_remote"}, **explored
-        ),
+        "wide": answered(profile_name, kg, **EXPLORED),
         "to the local evaluation": answered(
-            "paper", kg, {**after_remote, "shown_chars": 2_000}, **to_local
+            profile_name, kg, {**after_remote, "shown_chars": 2_000}, **to_local
         ),
-        "no longer asked": answered("paper", kg, {"turn_limit": 5, "metacognition": True}, **far),
+        "no longer asked": answered(
+            profile_name, kg, {"turn_limit": 5, "metacognition": True}, **FAR
+        ),
     }
     for name, reply in kinds.items():
         runs[f"wide: {name}"] = answered(
-            "paper", kg, **far, update=goes("EVAL_LOCAL"), produce=reply
+            profile_name, kg, **FAR, update=goes("EVAL_LOCAL"), produce=reply
         )
     return runs
 

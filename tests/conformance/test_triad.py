@@ -4,7 +4,6 @@ Its code is not published, so that there is no profile ``reference``.
 """
 
 import json
-import tempfile
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -29,10 +28,10 @@ from triads import (
 
 import kgwb
 from conformance.claims import Gap, conforms, violated_by
-from conformance.whole_runs import WholeRuns, check_whole_runs
+from conformance.whole_runs import WholeRuns, check_whole_runs, open_in_order, run_to_end
 from kgwb.cli import main
 from kgwb.errors import GraphError, GraphTimeoutError, QueryError, SettingError
-from kgwb.llm import Scripted
+from kgwb.llm import ChatRequest, Scripted
 from kgwb.run import Run
 from kgwb.systems.triad.gold import collect_linked_iris
 
@@ -1311,9 +1310,7 @@ def make_whole_runs() -> WholeRuns:
         "entity_choice": [uris("sicario"), uris("dune", "lynchs_dune")] * 3,
         "relation_choice": [uris("nothing"), uris("director"), uris("birthPlace")] * 3,
     }
-    file = Path(tempfile.mkdtemp()) / "films.ttl"  # of which the triples always come in one order
-    file.write_text(FILMS, encoding="utf-8")
-    in_order = kgwb.open_kg(file)
+    in_order = open_in_order(FILMS)
     one = {"entities": 1, "relations": 1}
     more = {**one, "tries": 2}
     counting = {
@@ -1489,11 +1486,114 @@ ASKED: dict[str, dict[str, Any]] = {
 """Questions over TANGLED, with what the model says."""
 
 
+LONGER = "SELECT ?film {{ ?film <directed by> <Denis Villeneuve> . ?film <runtime> ?minutes . FILTER(?minutes > {}) }}"
+RUNTIME = triplets("?film | directed by | Denis Villeneuve", "?film | runtime | ?minutes")
+ONE_HOP = {
+    "template": template("SELECT DISTINCT ?x WHERE { <Arrival> <directed by> ?x . }"),
+    "query_choice_judgement": choice(1),
+}
+DIRECTS = triplets("?x | directs | Arrival")
+IN_FAST: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "as usual": ({}, {}),
+    "a name that is not there": (
+        {
+            **ONE_HOP,
+            "triplets": [
+                triplets("Qwxz | directed by | ?x"),
+                triplets("Arrival | directed by | ?x"),
+            ],
+        },
+        {},
+    ),
+    "too long a film": (
+        {
+            "triplets": RUNTIME,
+            "relation_choice": choice(1),
+            "query_choice_judgement": choice(1),
+            "template": [template(LONGER.format(500)), template(LONGER.format(100))],
+        },
+        {},
+    ),
+    "the same again": (
+        {
+            "triplets": RUNTIME,
+            "relation_choice": choice(1),
+            "template": template(LONGER.format(500)),
+        },
+        {"retry_from": "parsing"},
+    ),
+    "no relation": ({"relation_choice": choice()}, {}),
+    "no query": ({"query_choice_judgement": choice()}, {"tries": 1}),
+    "one query of two": (
+        {"query_choice": [choice(), choice(1, 2), choice(2)]},
+        {"may_refuse_queries": False},
+    ),
+    "too many numbers": ({"entity_choice": choice(1, 2)}, {"entities": 1, "tries": 2}),
+    "backwards": (
+        {
+            **ONE_HOP,
+            "triplets": DIRECTS,
+            "template": template("SELECT ?x { ?x <directs> <Arrival> }"),
+        },
+        {},
+    ),
+    "backwards as written": (
+        {
+            **ONE_HOP,
+            "triplets": DIRECTS,
+            "template": template("SELECT ?x { ?x <directs> <Arrival> }"),
+        },
+        {"as_written": True, "tries": 1},
+    ),
+    "counted by the model": (
+        {
+            **ONE_HOP,
+            "triplets": triplets("Arrival | directed by | ?x"),
+            "answer_type": {"type": "count"},
+        },
+        {"answer_type_from": "model"},
+    ),
+    "written": (
+        {
+            "written_query": [
+                {"reason": "", "sparql": sparql}
+                for sparql in (
+                    "Which?",
+                    "DELETE WHERE { ?a ?b ?c }",
+                    f" ASK {{ <{iri('dune')}> ?p ?x }} ",
+                )
+            ]
+        },
+        {"ablation": "no_query_choice", "tries": 1},
+    ),
+    "invalid": (
+        {
+            "triplets": [
+                triplets("?y | directed by | ?x"),
+                triplets("Dune | directed by | ?the person"),
+                triads.TWO_HOPS,
+            ],
+            "template": [
+                template("SELECT * { <Dune> <directed by> ?person . ?person <born in> ?city }"),
+                template("ASK { <Dune> <directed by> ?city . ?city ?k <http://example.org/x> }"),
+                template(),
+            ],
+        },
+        {},
+    ),
+}
+"""Replies over the films in the profile of the defaults, and settings."""
+
+
+def take_two(request: ChatRequest) -> Any:
+    """Reply with the numbers of the first two options."""
+    options = request.variables.get("candidates") or request.variables["relations"]
+    return choice(*range(1, min(2, len(options)) + 1))
+
+
 def make_tangled_runs() -> WholeRuns:
-    """Runs over TANGLED in ``paper``: results of every kind, and names that are hard to tell apart."""
-    file = Path(tempfile.mkdtemp()) / "tangled.ttl"  # of which the triples always come in one order
-    file.write_text(TANGLED, encoding="utf-8")
-    graph = kgwb.open_kg(file)
+    """Runs over TANGLED and over the films: results of every kind, names that are hard to tell apart, retries."""
+    graph, of_films = open_in_order(TANGLED), open_in_order(FILMS)
     runs: dict[str, tuple[Run, Scripted]] = {}
     for name, replies in ASKED.items():
         told: dict[str, Any] = {
@@ -1503,6 +1603,20 @@ def make_tangled_runs() -> WholeRuns:
         }
         settings = {"tries": 3 if "unsure" in name else 1, "entities": 1}
         runs[name] = as_published(name, **told, kg=graph, settings=settings)
+        by_number = {
+            **replies,
+            **dict.fromkeys(("entity_choice", "relation_choice"), take_two),
+            "answer_type": {"type": "select"},
+            "query_choice_judgement": choice(1),
+            "own_knowledge_fact": {"answer": "1,234"},
+            "own_knowledge_truth": {"answer": "True"},
+        }
+        fast = {"own_knowledge": True, "tries": 2, "entities": 2, "relations": 2}
+        run, model = triads.begun(f"How many? {name}", settings=fast, kg=graph, **by_number)
+        runs[f"fast: {name}"] = (run_to_end(run), model)
+    for name, (replies, settings) in IN_FAST.items():
+        run, model = triads.begun(QUESTION, settings=settings, kg=of_films, **replies)
+        runs[f"fast: {name}"] = (run_to_end(run), model)
     return runs
 
 

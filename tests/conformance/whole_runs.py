@@ -29,13 +29,22 @@ if str(TESTS) not in sys.path:  # as pytest does
     sys.path.insert(0, str(TESTS))
 
 from conformance.table import systems_with_claims  # noqa: E402  # needs the path
+from kgwb import open_kg  # noqa: E402  # needs the path
 from kgwb.errors import KgwbError  # noqa: E402  # needs the path
+from kgwb.kg import Graph  # noqa: E402  # needs the path
 from kgwb.llm import Scripted  # noqa: E402  # needs the path
 from kgwb.records import to_data  # noqa: E402  # needs the path
 from kgwb.run import Run  # noqa: E402
 
 WholeRuns = Mapping[str, tuple[Run, Scripted]]
 """Executed runs with their models, by a name."""
+
+
+def open_in_order(turtle: str) -> Graph:
+    """Open a graph whose triples always come in one order, as those of a file do."""
+    file = Path(tempfile.mkdtemp()) / "graph.ttl"
+    file.write_text(turtle, encoding="utf-8")
+    return open_kg(file)
 
 
 def run_to_end(run: Run) -> Run:
@@ -69,7 +78,7 @@ def describe_runs(runs: WholeRuns) -> Iterator[str]:
                 yield _line(run=name, call=call.kind, step=call.step, request=asked)
         for step in run.steps:
             if not step.done:
-                yield _line(run=name, step=step.key, error=type(run.error).__name__)
+                yield _line(run=name, step=step.key, failed=True)
                 continue
             output_type = run.system.agent_spec(step.key).output_type
             yield _line(
