@@ -7,7 +7,6 @@ from typing import Any
 from small import (
     FILMS,
     Alone,
-    alone,
     films,
     vertex,
 )
@@ -19,34 +18,6 @@ from kgwb.systems.chatty_kg.matching import match_qir
 from kgwb.systems.chatty_kg.records import QIR, Fact
 
 FACTS = (Fact("?film", "director", "Denis Villeneuve"), Fact("?film", "starring", "Amy Adams"))
-
-
-def test_entities_and_relations_are_linked() -> None:
-    linked, run, model = alone(
-        lambda run: match_qir(QIR(FACTS, "?film"), "Which film?", Context(), run)
-    )
-    assert [link.entity for link in linked.links] == ["Denis Villeneuve", "Amy Adams"]
-    assert all(link.vertex for link in linked.links)
-    assert [relation.predicates[0].name for relation in linked.relations] == [
-        "director",
-        "starring",
-    ]
-    assert model.call_count() == 0
-    assert [step.key for step in run.steps if step.parent == "matching"] == [
-        "entity_linking[Denis Villeneuve]",
-        "entity_linking[Amy Adams]",
-        f"relation_linking[{FACTS[0]}]",
-        f"relation_linking[{FACTS[1]}]",
-    ]
-
-
-def test_an_entity_named_twice_is_linked_once() -> None:
-    facts = (Fact("Dune", "director", "?x"), Fact("Dune", "starring", "?y"))
-    replies = {"vertex_selection": vertex(1, "Dune")}
-    linked, _, model = alone(
-        lambda run: match_qir(QIR(facts, "?x"), "Who?", Context(), run), replies, kg=films()
-    )
-    assert (len(linked.links), model.call_count()) == (1, 1)
 
 
 def test_entities_are_linked_side_by_side_on_a_remote_model_in_their_order() -> None:

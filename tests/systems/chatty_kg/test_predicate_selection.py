@@ -17,7 +17,6 @@ from kgwb import profile
 from kgwb.errors import InvalidReplyError, OverrideError
 from kgwb.kg.queries import CandidateQuery
 from kgwb.run import Run
-from kgwb.run.answers import Candidate, Link
 from kgwb.settings import Settings
 from kgwb.systems.chatty_kg.predicate_selection import Offers, select_predicates
 from kgwb.systems.chatty_kg.query_planning import (
@@ -32,7 +31,6 @@ from kgwb.systems.chatty_kg.records import (
     QuerySelection,
     RankedPredicate,
 )
-from kgwb.systems.chatty_kg.relation_linking import link_relations
 
 
 def of_names(*names: str) -> CandidateQuery:
@@ -66,12 +64,6 @@ def selected(
 
 def pooled(*names: str) -> dict[str, Any]:
     return {"reasoning": "", "predicates": list(names)}
-
-
-@pytest.mark.parametrize("settings", [Settings(), PAPER])
-def test_without_queries_no_model_is_asked(settings: Settings) -> None:
-    selection, _, model = selected(offered=(), settings=settings)
-    assert (selection, model.call_count()) == (QuerySelection((), ()), 0)
 
 
 @pytest.mark.parametrize(
@@ -150,31 +142,6 @@ def test_by_hand_only_candidate_queries_can_be_selected() -> None:
     with pytest.raises(OverrideError):
         run.override("predicate_selection", QuerySelection((of_names("other"),), ("other",)))
     run.override("predicate_selection", QuerySelection(OFFERED[1:2], ("birth date",)))
-
-
-def test_examples_for_all_facts_are_asked_for_together() -> None:
-    qir = QIR((Fact("Denis", "directed", "?film"), Fact("?film", "starring place", "?x")), "?x")
-    links = (Link("Denis", Candidate(iri("denis"), "Denis")),)
-
-    def describe(run: Run) -> list[dict[str, Any]]:
-        linking = LinkingResult(links, link_relations(qir, links, run))
-        offers = Offers(generate_queries(qir, linking, run), linking)
-        before = set(run.calls)
-        described = offers.describe(run)
-        new = [call.kind for key, call in run.calls.items() if key not in before]
-        assert sorted(new) == ["names", "select"]
-        return described
-
-    described, _, _ = alone(describe, kg=films(FILMS), settings=profile("fast"))
-    examples = {}
-    for fact in described:
-        for each in fact["predicates"]:
-            examples[each["name"]] = each.get("example")
-    assert examples["starring"] in (
-        "Arrival | starring | Amy Adams",
-        "Arrival | starring | Jeremy Renner",
-        "Dune | starring | Timothée Chalamet",
-    )
 
 
 def test_an_example_over_a_node_is_found_where_both_ends_are_open() -> None:

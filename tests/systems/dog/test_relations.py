@@ -14,44 +14,14 @@ from kgwb.kg.base import vocabulary_for_url
 from kgwb.llm import Scripted
 from kgwb.run.answers import Value
 from kgwb.systems.dog.hop import (
-    fill_triples,
     filter_relation,
     get_relations,
 )
 from kgwb.systems.dog.records import (
-    FilledTriples,
-    FilteredRelation,
     Head,
     Relation,
     Relations,
 )
-
-
-def head(*names: str) -> Head:
-    terms = tuple(iri(name) for name in names)
-    return Head("these", tuple(map(Value, terms, names)), terms)
-
-
-def labels(result: FilledTriples) -> list[str]:
-    return [value.label for value in result.values]
-
-
-def test_relations_are_found_in_both_directions_without_noise() -> None:
-    relations, _, model = alone(lambda run: get_relations(head("arrival", "denis"), run), of=DOG)
-    names = "based on, birth place, director, ~director, number of children, runtime, starring"
-    assert [str(relation) for relation in relations.found] == names.split(", ")
-    assert model.call_count() == 0
-
-
-def test_predicates_of_one_name_are_one_relation() -> None:
-    kg = films(FILMS + "@prefix o: <http://example.org/other/> . :arrival o:director :lynch .")
-    relations, _, _ = alone(lambda run: get_relations(ARRIVAL, run), kg=kg, of=DOG)
-    director = relations.find_relation("Director")
-    assert director is not None
-    assert len(director.iris) == 2
-    chosen = FilteredRelation("Arrival", "", director)
-    result, _, _ = alone(lambda run: fill_triples(chosen, ARRIVAL, run), kg=kg, of=DOG)
-    assert labels(result) == ["David Lynch", "Denis Villeneuve"]
 
 
 @pytest.mark.parametrize(("term", "names"), [(Literal(116), ["~runtime"]), (BNode("b"), [])])

@@ -4,78 +4,24 @@ from typing import Any
 
 import pytest
 from debate import (
-    ARRIVAL,
-    CALLS,
-    KEYS,
-    LEFT,
     MARKED,
     QUESTION,
     filtering,
-    trying,
     two_hops,
 )
-from small import DOG, FILMS, alone, answer_of, dog, films, iri, keys
+from small import answer_of, dog, iri
 
-from kgwb import profile
 from kgwb.errors import OverrideError
-from kgwb.kg import Graph
 from kgwb.run.answers import Dialogue, Turn, Value, was_graph_asked
-from kgwb.settings import Settings
-from kgwb.systems.dog import NOT_IN_GRAPH
 from kgwb.systems.dog.hop import (
-    fill_triples,
     find_answer_values,
 )
 from kgwb.systems.dog.records import (
     FilledTriples,
-    FilteredRelation,
     Head,
-    Relation,
     TriedAnswer,
 )
 from kgwb.terms import Triple
-
-
-def test_two_hops_with_a_debate_between_them() -> None:
-    model = two_hops()
-    run = dog(QUESTION, model).go()
-    assert (keys(run), model.call_count(), str(run.answer)) == (KEYS, CALLS, "Gentilly")
-    walked = ("arrival", "director", "denis"), ("denis", "birthPlace", "gentilly")
-    assert answer_of(run).values[0].support == tuple(tuple(map(iri, triple)) for triple in walked)
-    assert run.output("topic_entity").question == MARKED
-    assert run.output("simplifying").question == LEFT
-    assert len(answer_of(run).queries) == 2
-
-
-@pytest.mark.parametrize(
-    ("topic", "changed", "settings", "answer", "calls"),
-    [
-        # without a debate
-        ("Arrival", {"answer_trying": trying("Denis Villeneuve")}, None, "Denis Villeneuve", 3),
-        (
-            "Arrival",
-            {"relation_filtering": filtering("")},
-            None,
-            f"{NOT_IN_GRAPH}: [Arrival]: it says so",
-            2,
-        ),
-        ("Solaris", {}, None, "no vertex for Solaris", 1),
-        (
-            "Arrival",
-            {"answer_trying": trying()},
-            profile("fast", iteration_limit=1),
-            f"no answer within the iteration limit of 1; the question left is: {MARKED}",
-            3,
-        ),
-    ],
-)
-def test_a_walk_ends_with_an_answer_or_with_the_reason_why_there_is_none(
-    topic: str, changed: dict[str, Any], settings: Settings | None, answer: str, calls: int
-) -> None:
-    model = two_hops(topic_entity={"entities": [topic]}, **changed)
-    run = dog(QUESTION.replace("Arrival", topic), model, settings=settings).go()
-    assert (str(run.answer), bool(run.answer)) == (answer, answer == "Denis Villeneuve")
-    assert model.call_count() == calls
 
 
 def test_dog_reads_each_question_alone() -> None:
@@ -136,18 +82,6 @@ def test_an_override_is_checked(step: str, value: Any, problem: str) -> None:
     assert run.overrides == {}
 
 
-def filled(
-    name: str, way: Any, start: Head, turtle: str = "", kg: Graph | None = None, **settings: Any
-) -> tuple[FilledTriples, list[str]]:
-    """The triples of a head and a predicate, and the notes on the step."""
-    chosen = FilteredRelation(start.name, "", Relation(name, way, (iri(name),)))
-    kg, fast = kg or films(FILMS + turtle), profile("fast", **settings)
-    result, run, _ = alone(
-        lambda run: fill_triples(chosen, start, run), kg=kg, settings=fast, of=DOG
-    )
-    return result, run.steps[-1].notes
-
-
 AMY, FILM = iri("amy"), iri("arrival")
 
 
@@ -159,13 +93,6 @@ def amy(*support: Triple) -> FilledTriples:
 
 
 YES = TriedAnswer("yes", "", ("Amy Adams",))
-
-
-def test_all_triples_that_lead_to_an_answer_support_it() -> None:
-    sicario = (iri("sicario"), iri("starring"), AMY)
-    assert find_answer_values(YES, [amy(PLAYS), amy(sicario)], ()) == (
-        Value(AMY, "Amy Adams", (PLAYS, sicario)),
-    )
 
 
 def test_of_vertices_with_one_label_the_answer_is_the_one_that_most_entities_lead_to() -> None:
@@ -180,10 +107,3 @@ def test_a_head_can_be_the_answer() -> None:
     heads = (Head("Arrival and Dune", (Value(FILM, "Arrival"), Value(iri("dune"), "Dune"))),)
     named = find_answer_values(TriedAnswer("yes", "", ("arrival",)), [amy(PLAYS)], heads)
     assert named == (Value(FILM, "Arrival", (PLAYS,)),)
-
-
-def test_answers_come_in_the_order_in_which_the_model_gives_them() -> None:
-    result, _ = filled("starring", "out", ARRIVAL)
-    for names in (("Jeremy Renner", "Amy Adams"), ("Amy Adams", "Jeremy Renner")):
-        values = find_answer_values(TriedAnswer("yes", "", names), [result], ())
-        assert tuple(value.label for value in values) == names
