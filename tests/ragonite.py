@@ -120,3 +120,16 @@ def ask_twins(query: str, *texts: str, **options: Any) -> Run:
 
 def terms_of(run: Run) -> list[Term]:
     return [value.term for value in answer_of(run).values]
+
+
+MESS = """
+:b1 :p "x" . :u1 :likes :nowhere, "text" ; :order 7 .
+:s a :Ship, :Boat ; rdfs:label "Sea \\"Star\\""@en, "Seestern"@de ; :select "a", "b" ; :code "007" ;
+    :size "4 m" ; :n "nan"^^xsd:double ; :range "95-130" ; :built 1990 ; :owner :f ;
+    :length [ :value 3 ; :unit [ :name "m" ] ] ; :big "99999999999999999999"^^xsd:integer .
+:t a :Ship ; rdfs:label "T" ; :code "12" ; :size "12 m" ; :range "80" ; :built 2001 ; :owner :p ;
+    :n 1.5e0 ; :next :s .
+:f a :Firm ; rdfs:label "F" . :p a :Person . :k a :Key . _:x :loop _:x . :self a :self .
+:Ship rdfs:subClassOf :Vessel . :Vessel rdfs:subClassOf :Ship . :q a owl:Thing ; :group :q ; :Group :s .
+"""
+"""Things of several classes, texts in languages, numbers with units, ranges, nodes, and things without a class."""

@@ -17,6 +17,7 @@ import pytest
 from ragonite import (
     ANSWERERS,
     FINISH,
+    MESS,
     PREFIXES,
     QUESTION,
     RAGONITE,
@@ -1444,6 +1445,14 @@ def make_whole_runs() -> WholeRuns:
         passages(), FINISH, tables[7], kg=kg, settings=published, answer=cited(("bmw-ix3", 1))
     )
     many = open_in_order(MANY)
+    for name, (turtle, query) in SMALL_GRAPHS.items():
+        small = open_in_order(PREFIXES + turtle)
+        for profile_name in ("paper", "fast"):
+            settings = settings_of(profile_name, passages=30)
+            uses = [sql(query), passages("a"), FINISH]
+            runs[f"{profile_name}: {name}"] = answered(
+                *uses, answer=cited(), kg=small, settings=settings
+            )
     for profile_name in ("paper", "fast"):
         for name, run in make_many_runs(profile_name, many).items():
             runs[f"{profile_name}: {name}"] = run
@@ -1498,6 +1507,55 @@ LONG_TALK = Dialogue(
         Turn(f"Question {n}?", (f"answer {n}",), text="said " * 60 + f"{n} [1].") for n in range(70)
     )
 )
+SMALL_GRAPHS = {
+    "mess": (MESS, "SELECT s.*, unit FROM ship s LEFT JOIN length l ON l.id = s.length"),
+    "an instance that is a class": (
+        ":noir a :Genre ; :since 1940 . :western a :Genre ; :since 1903 . :laura a :noir ; :year 1944 ."
+        " :director a :Role , rdfs:Class ; :since 1895 . :laura :director :otto . :Genre rdfs:label 'genre' .",
+        "SELECT * FROM genre",
+    ),
+    "a range beside its end": (
+        ':b a :B ; :depth "10-20 m" ; :depthLow 3 . :c a :B ; :depth "1-2 m" .',
+        "SELECT * FROM b",
+    ),
+    "several ranges": (
+        ':b a :DepthLow ; :depth "10-20 m", "3-4 m" .',
+        "SELECT * FROM depth_low_depth",
+    ),
+    "two links": (
+        ':f a :Film ; rdfs:label "F" ; :name "other" ; :id 7 ; :director :p ; :director_2 :q ; :star :p, :q .'
+        " :p a :Person . :q a :Person .",
+        "SELECT * FROM film JOIN film_star ON film.id = film_star.film",
+    ),
+    "twins": (
+        '<http://f/Agent> rdfs:label "Agent" . :Agent rdfs:label "Agent" .'
+        ' :a a :Agent ; rdfs:label "A" ; :name "x", "y" . :c a :Agent . :b a <http://f/Agent> ; rdfs:label "B" .',
+        "SELECT * FROM agent, agent_2",
+    ),
+    "level sums": (
+        ":a a :Shop ; :share 0.1, 0.2, 0.3 . :b a :Shop ; :share 0.2, 0.4, 0.0 . :c a :Shop ; :share 0.6 .",
+        "SELECT shop, sum(share), avg(share) = 0.2 FROM shop_share GROUP BY shop",
+    ),
+    "pages": (
+        f":ix3 a :Car ; :url <https://cars.example/{'a' * 80}/i.html?x=1,2> ; :fuel <http://e/fuel/electric> ."
+        ' :x7 a :Car ; :url <https://cars.example/n> . <https://cars.example/n> rdfs:label "Its page" .',
+        "SELECT * FROM car",
+    ),
+    "one highest class": (
+        ":Dog rdfs:subClassOf :Animal . :Cat rdfs:subClassOf :Animal ; :partOf :Zoo ."
+        " :d a :Dog ; :likes :c . :c a :Cat . :p a owl:ObjectProperty .",
+        "SELECT * FROM animal",
+    ),
+    "eight and nine values": (
+        " ".join(f':c{n} a :C ; :colour "c{n}" ; :shade "s{n % 8}" .' for n in range(9)),
+        "SELECT * FROM c",
+    ),
+    "names that SQLite has": (
+        ':a a :C ; :option "x", "y" ; :order 1 ; :sqlite 2 . :C rdfs:label "Pragma" . :order rdfs:label "1st é" .',
+        "SELECT 1",
+    ),
+}
+"""Graphs in Turtle, with a query of their tables."""
 HATS = sql("SELECT id, name AS Label, price FROM hat ORDER BY name, id")
 FIRMS = sql(
     "SELECT f.*, c.code FROM firm AS f LEFT JOIN firm_code AS c ON c.firm = f.id ORDER BY order_, code"

@@ -1,7 +1,7 @@
 """The entity retriever: candidates by their labels, with what tells them apart."""
 
 import pytest
-from small import FILMS, PAPER, alone, films, iri
+from small import FILMS, PAPER, alone, films
 
 from kgwb.run.linking import retrieve_candidates
 from kgwb.settings import Settings
@@ -10,23 +10,6 @@ MANY_DUNES = (
     FILMS
     + ':dune rdfs:comment "film of 2021" . :dunes rdfs:label "Dunes of Arabia" ; :director :denis .'
 )
-
-
-def test_homonyms_are_told_apart_by_type_description_and_relations() -> None:
-    novel = (
-        MANY_DUNES
-        + ':novel a :Novel ; rdfs:label "Dune" ; :author :ted . :Novel rdfs:label "novel" .'
-    )
-    retrieved, run, _ = alone(lambda run: retrieve_candidates("dune", run), kg=films(novel))
-    kinds = [call.kind for call in run.calls.values()]
-    assert kinds.count("select") == 2  # types and descriptions, and relations in both directions
-    shown = {candidate.iri: candidate for candidate in retrieved.candidates}
-    assert set(shown) == {iri("dune"), iri("lynchs_dune"), iri("novel")}  # exact labels only
-    assert shown[iri("novel")].types == ("novel",)
-    assert shown[iri("novel")].relations == ("author",)
-    assert "director" in shown[iri("dune")].relations
-    assert shown[iri("dune")].description == "film of 2021"
-    assert retrieved.found >= 3
 
 
 @pytest.mark.parametrize(

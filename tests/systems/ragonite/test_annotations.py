@@ -24,7 +24,7 @@ from small import answer_of, films, iri
 
 import kgwb
 from kgwb.errors import SettingError
-from kgwb.llm import ChatRequest, Scripted
+from kgwb.llm import Scripted
 from kgwb.run import Run
 from kgwb.ui.cell import AgentCell
 
@@ -54,39 +54,6 @@ def file(tmp_path: Path) -> Path:
 def with_annotations(file: Path, query: str = MOVIES, **options: Any) -> tuple[Run, Scripted]:
     settings = RAGONITE.settings(annotations=str(file))
     return answered(sql(query), passages(), FINISH, settings=settings, **options)
-
-
-def sent(request: ChatRequest) -> str:
-    return "\n".join(message.content for message in request.messages)
-
-
-def test_a_renamed_column_and_a_comment_change_the_prompt_and_nothing_else(file: Path) -> None:
-    _, before = answered()
-    run, after = with_annotations(file)
-    assert len(before.requests) == len(after.requests) == 4
-    old, new = (sent(model.requests[0]).splitlines() for model in (before, after))
-    assert len(old) == len(new)
-    changed = [(a, b) for a, b in zip(old, new, strict=True) if a != b]
-    for line, other in changed:
-        restored = other.replace("minutes INTEGER", "runtime INTEGER").replace("movie", "film")
-        assert restored.replace('"how long it is"; ', "").replace('"how long it is"', "").strip(
-            " -,"
-        ) == line.strip(" -,")
-    assert any(
-        "minutes INTEGER" in new_line and '"how long it is"' in new_line for _, new_line in changed
-    )
-    assert [value.term for value in answer_of(run).values] == [
-        iri(name) for name in ("arrival", "dune", "sicario")
-    ]
-
-
-def test_all_later_sql_uses_the_names_and_keeps_the_support(file: Path) -> None:
-    query = "SELECT id, name, minutes FROM movie WHERE minutes IS NOT NULL"
-    run, _ = with_annotations(file, query, answer=cited(("116", 1)))
-    [value] = answer_of(run).values
-    assert (iri("arrival"), iri("runtime"), value.term) in value.support
-    run, _ = with_annotations(file, "SELECT runtime FROM film")
-    assert "no such table: film" in run.output("sql[turn 1]").error
 
 
 def test_links_and_tables_of_values_follow_a_renamed_table(tmp_path: Path) -> None:
@@ -120,36 +87,6 @@ def test_annotations_survive_a_restart_and_can_be_shared(file: Path, tmp_path: P
     first.save(path)
     file.unlink()
     assert answer_of(kgwb.load_run(path).go()) == answer_of(first)
-
-
-def test_what_is_dropped_is_in_no_prompt_and_its_triples_are_counted(tmp_path: Path) -> None:
-    file = write(
-        tmp_path / "a.jsonl",
-        {"table": "film", "column": "runtime", "dropped": True},
-        {"table": "film_starring", "dropped": True},
-    )
-    run, model = with_annotations(file, DIRECTED)
-    assert "runtime" not in model.requests[0].variables["schema"]
-    assert "film_starring" not in model.requests[0].variables["schema"]
-    assert ("a person dropped its column", 4) in run.output("ragonite").only_passages
-    assert len(answer_of(run).values) == 3
-
-
-def test_a_unit_is_stripped_where_the_numbers_have_one(tmp_path: Path) -> None:
-    file = write(tmp_path / "a.jsonl", {"table": "car", "column": "power", "strip_unit": True})
-    kg = films(CARS)
-    run, model = with_annotations(
-        file, "SELECT id, power FROM car WHERE power > 100", answer=cited(("125", 1)), kg=kg
-    )
-    assert run.output("sql[turn 1]").rows == (("a", "125"),)
-    [line] = [
-        line
-        for line in model.requests[0].variables["schema"].splitlines()
-        if "power INTEGER" in line
-    ]
-    assert '"kW"' in line and "1 value" in line
-    [value] = answer_of(run).values
-    assert str(value.term) == "125 kW"
 
 
 LONG = "x" * 61
@@ -308,30 +245,6 @@ def test_a_wrong_change_is_refused_and_nothing_is_written(
 def test_a_file_that_cannot_be_written_is_named(cell: AgentCell) -> None:
     with pytest.raises(SettingError, match="cannot be written"):
         send(cell, "annotate", **FORM, file="/dev/null/a.jsonl")
-
-
-@pytest.mark.parametrize(
-    ("ablation", "tools"),
-    [
-        ("sql_only", ["sql", "finish"]),
-        ("passages_only", ["passages", "finish"]),
-        ("none", ["sql", "passages", "finish"]),
-    ],
-)
-def test_a_configuration_is_switched_in_the_cell(
-    cell: AgentCell, ablation: str, tools: list[str]
-) -> None:
-    send(cell, "configure", ablation=ablation)
-    run = cell.session.run
-    only = passages() if ablation == "passages_only" else sql()
-    uses = [sql(), passages(), FINISH] if ablation == "none" else [only, FINISH]
-    model = Scripted(script(*uses))
-    run.models[""] = model
-    run.go()
-    assert run.settings.ablation == ablation
-    if model.requests:
-        assert model.requests[0].variables["tools"] == tools
-    assert (ablation != "none") == bool(model.requests)
 
 
 def test_the_ranking_of_passages_is_switched_in_the_cell(cell: AgentCell) -> None:

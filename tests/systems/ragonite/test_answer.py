@@ -21,33 +21,15 @@ from ragonite import (
     terms_of,
 )
 from rdflib import BNode, Literal, URIRef
-from small import answer_of, films, iri, keys
+from small import answer_of, films, iri
 
 from kgwb.kg.embeddings import Embeddings
 from kgwb.run import Run
-from kgwb.run.answers import NOT_IN_GRAPH
 from kgwb.show.run_state import GIVEN, judge_answer
 from kgwb.systems.ragonite.answerer import Citation
 from kgwb.systems.ragonite.database import Database
 from kgwb.systems.ragonite.records import Source
 from kgwb.terms import Term, local_part
-
-
-def test_rows_become_terms_with_the_triples_that_the_query_read() -> None:
-    run, model = answered()
-    assert keys(run) == [
-        *("ragonite", "tool_selector", "sql[turn 1]", "passages[turn 2]", "finish[turn 3]"),
-        *("answerer", "answer"),
-    ]
-    values = {value.term: value.support for value in answer_of(run).values}
-    films = [iri(name) for name in ("arrival", "dune", "sicario")]
-    assert list(values) == films
-    assert all((film, iri("director"), iri("denis")) in values[film] for film in films)
-    assert answer_of(run).labels == ("Arrival", "Dune", "Sicario")
-    assert (model.call_count(), run.totals.live_model_calls) == (4, 4)
-    sources = model.requests[-1].variables["sources"]
-    assert '"arrival" | "Arrival"' in sources
-    assert "[2] passages" in sources
 
 
 def test_a_passage_gives_its_value_and_triples() -> None:
@@ -65,23 +47,6 @@ def test_a_count_is_supported_by_the_ids_that_were_counted() -> None:
     assert (value.term, len(directed)) == (Literal(3), 3)
     run, _ = answered(answer=cited(("true", 1), kind="boolean"))
     assert answer_of(run).values[0].term == Literal(True)
-
-
-def test_a_literal_keeps_its_datatype_also_where_it_is_false() -> None:
-    kg = films("@prefix : <http://e/> . :f a :Film ; :oscars 0 ; :sequel false . :g a :Film .")
-    for text, term in (("0", Literal(0)), ("false", Literal(False))):
-        run, _ = answered(
-            sql("SELECT * FROM film"), passages(), FINISH, answer=cited((text, 1)), kg=kg
-        )
-        assert [value.term for value in answer_of(run).values] == [term]
-
-
-def test_an_answer_without_values_has_the_reason_of_the_model() -> None:
-    nothing = {**cited(), "answer": "No budget is given.", "reason": "no column for it"}
-    run, _ = answered(answer=nothing)
-    assert not run.answer
-    assert answer_of(run).text == nothing["answer"]
-    assert answer_of(run).reason == f"{NOT_IN_GRAPH}: {nothing['reason']}"
 
 
 def test_that_nothing_fits_is_an_answer_with_its_evidence() -> None:

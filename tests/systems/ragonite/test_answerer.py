@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from page import record_html
 from ragonite import (
-    ARRIVAL,
     DIRECTED,
     FINISH,
     answered,
@@ -62,24 +59,6 @@ def test_a_source_that_the_text_cites_is_shown_as_cited(text: str, numbers: list
     assert answer.cited_numbers == set(numbers)
     drawn = record_html(answer, of_system="ragonite")
     assert drawn.count("not cited") == 5 - len(set(numbers) & set(range(1, 6)))
-
-
-@pytest.mark.parametrize(
-    ("wrong", "problem"),
-    [
-        (cited(("arrival", 99)), "there is no source 99"),
-        (cited(("arrival", 1), text="So [77]."), "there is no source 77"),
-        (cited(("yes", 1), kind="boolean"), "true or false"),
-        ({**cited(), "values": [{"value": "arrival", "sources": []}]}, "has no source"),
-        ({**cited(), "values": [{"value": "arrival", "sources": [True]}]}, "this is no number"),
-    ],
-)
-def test_the_model_is_shown_what_is_wrong_with_its_citations(wrong: Any, problem: str) -> None:
-    run, model = answered(answer=[wrong, ARRIVAL])
-    assert problem in model.requests[-1].messages[-1].content
-    assert len(answer_of(run).values) == 3
-    with pytest.raises(InvalidReplyError, match=problem):
-        answered(answer=[wrong] * 3)
 
 
 def test_an_override_of_a_result_changes_the_answer() -> None:

@@ -5,21 +5,18 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
-import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from ragonite import FINISH, QUESTION, RAGONITE, answered, cited, passages, ragonite, script, sql
 from rdflib import Literal
-from small import FILMS, answer_of, films, iri
+from small import answer_of, films, iri
 
 import kgwb
-from kgwb.cli import main
 from kgwb.errors import SettingError
 from kgwb.llm import Scripted
 from kgwb.run import Run
-from kgwb.run.answers import Answer, CitedText, Value
 from kgwb.show.run import render_run_page
 from kgwb.show.run_state import answer_view
 from kgwb.systems.ragonite import documents
@@ -120,29 +117,6 @@ def test_a_question_that_only_a_text_answers_cites_it_by_file_and_line(
     assert value in supporting.text
 
 
-def test_a_question_that_only_the_graph_answers_has_triples_and_no_text(folder: Path) -> None:
-    run = ask(folder, QUESTION, cited(("arrival", 1), ("dune", 1)))
-    assert [value.term for value in answer_of(run).values] == [iri("arrival"), iri("dune")]
-    assert all(value.support and not value.texts for value in answer_of(run).values)
-
-
-def test_a_question_to_both_cites_each_sentence_rightly(folder: Path) -> None:
-    number = number_of(sources_found(folder, MUSIC), "composed the music")
-    text = f"He directed Arrival [1]. Its music is by Jóhann Jóhannsson [{number}]."
-    said = cited(("arrival", 1), ("Jóhann Jóhannsson", number), text=text)
-    run = ask(folder, MUSIC, said)
-    sources = run.output("answerer").sources
-    for sentence in re.findall(r"[^.]+\[\d+\]\.", answer_of(run).text):
-        [cited_number] = map(int, re.findall(r"\[(\d+)\]", sentence))
-        source = sources[cited_number - 1]
-        name = "Arrival" if source.tool == "sql" else "Jóhann Jóhannsson"
-        assert name in sentence
-        assert name in source.prompt_text
-    graph_value, text_value = answer_of(run).values
-    assert graph_value.support and not graph_value.texts
-    assert text_value.texts and not text_value.support
-
-
 def test_a_thing_of_the_graph_that_a_text_names_is_the_thing_and_has_no_triple_of_the_text(
     folder: Path,
 ) -> None:
@@ -151,18 +125,6 @@ def test_a_thing_of_the_graph_that_a_text_names_is_the_thing_and_has_no_triple_o
     [value] = answer_of(run).values
     assert (value.term, value.support) == (iri("sicario"), ())
     assert [text.file for text in value.texts] == ["notes.jsonl"]
-
-
-def test_no_text_is_a_triple_wherever_it_is_found(folder: Path) -> None:
-    files = set()
-    for topic in (*TOPICS, "stillsuits", "heptapods", "composed", "border"):
-        run = sources_found(folder, f"What is said of the {topic}?")
-        texts = [source for source in run.output("answerer").sources if source.file]
-        assert any(topic in source.text for source in texts)
-        assert all(not source.triples and not source.terms for source in texts)
-        files.update(source.file for source in texts)
-    assert len(files) == len(TOPICS) + 3
-    assert run.output("ragonite").document_passages == len(TOPICS) + 4
 
 
 # Where support is shown
@@ -214,12 +176,6 @@ def open_chat(run: Run) -> Chat:
     return chat
 
 
-def test_the_model_is_told_which_source_is_a_text(text_run: Run) -> None:
-    texts = [source.text_with_query for source in text_run.output("answerer").sources]
-    heads = [text.split("\n")[0] for text in texts if "Budapest" in text]
-    assert heads == ["passages, a text beside the graph"]
-
-
 def test_a_saved_run_is_replayed_without_the_folder(text_run: Run, tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     text_run.save(path)
@@ -237,22 +193,6 @@ def test_a_changed_text_is_searched_anew(folder: Path) -> None:
     texts = [source.text for source in run.output("answerer").sources]
     assert any("Vienna" in text for text in texts)
     assert not any("Budapest" in text for text in texts)
-
-
-def test_the_command_has_the_texts_of_an_answer(
-    text_run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "run.jsonl"
-    text_run.save(path)
-    graph = tmp_path / "films.ttl"
-    graph.write_text(FILMS)
-    settings = text_run.settings
-    given = ["--kg", str(graph), "--system", "ragonite", "--model", f"replay:{path}", "--json"]
-    given += [f"--set=documents={settings.documents}", "--set=passages=3"]
-    assert main(["ask", *given, QUESTION]) == 0
-    data = json.loads(capsys.readouterr().out)
-    [text] = data["answer"]["texts"]
-    assert (text["file"], text["place"]) == ("dune.html", "line 3")
 
 
 # Hostile texts
@@ -424,9 +364,3 @@ def small_pdf(text: str) -> bytes:
     body += f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n{rows}"
     body += f"trailer\n<< /Size {len(objects) + 1} /Root 1 0 R >>\nstartxref\n{start}\n%%EOF\n"
     return body.encode()
-
-
-def test_an_answer_has_each_text_once() -> None:
-    text = CitedText("a.txt", "line 1", "A and B.")
-    values = (Value(Literal("A"), "A", texts=(text,)), Value(Literal("B"), "B", texts=(text,)))
-    assert Answer("list", values).texts == (text,)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
-import pytest
 from ragonite import (
     ARRIVAL,
     FINISH,
@@ -17,7 +15,7 @@ from ragonite import (
     script,
     sql,
 )
-from small import films, keys
+from small import films
 
 import kgwb
 from kgwb.llm import Scripted
@@ -25,50 +23,11 @@ from kgwb.run.answers import Dialogue, Turn
 from kgwb.systems.ragonite.tool_selector import list_earlier_turns
 
 
-def test_a_tool_that_the_model_did_not_use_is_offered_alone() -> None:
-    run, model = answered(sql(), FINISH, passages())
-    assert keys(run)[2:5] == ["sql[turn 1]", "finish[turn 2]", "passages[turn 1]"]
-    offered = [request.variables["tools"] for request in model.requests[:3]]
-    assert offered == [["sql", "passages", "finish"]] * 2 + [["passages"]]
-    assert model.requests[2].variables["so_far"] == "nothing yet"
-
-
-def test_there_are_at_most_three_rounds() -> None:
-    run, model = answered(sql("SELECT 1"), sql("SELECT 2"), sql("SELECT 3"), passages())
-    assert (model.call_count("ragonite/tool_selector"), model.call_count()) == (4, 5)
-    assert keys(run)[5] == "passages[turn 1]"
-
-
 def test_a_passage_that_two_sentences_find_is_one_source() -> None:
     run, _ = answered(passages("Dune"), passages("Dune by Villeneuve"), sql())
     sources = run.output("tool_selector")
     found = [(source.title, source.text) for source in sources if source.tool == "passages"]
     assert len(found) == len(set(found)) > 5
-
-
-@pytest.mark.parametrize(
-    ("ablation", "other"), [("sql_only", passages()), ("passages_only", sql())]
-)
-def test_an_ablation_offers_one_tool_alone(ablation: str, other: Any) -> None:
-    mine = sql() if ablation == "sql_only" else passages()
-    settings = RAGONITE.settings(ablation=ablation)
-    run, model = answered(other, mine, FINISH, settings=settings)
-    assert len([key for key in keys(run) if "turn" in key]) == 2
-    assert model.requests[0].variables["tools"] == [mine["action"]["tool"], "finish"]
-
-
-def test_a_dialogue_is_shown_to_both_agents() -> None:
-    model = Scripted(
-        script(*[sql(), passages(), FINISH] * 2, answer=[ARRIVAL, cited(("Gentilly", 2))])
-    )
-    bench = kgwb.Workbench(films(), model, system="ragonite")
-    bench.ask(QUESTION)
-    run = bench.ask("And where was he born?")
-    for request in model.requests[4:]:
-        [turn] = request.variables["earlier"]
-        answers = ["Arrival", "Dune", "Sicario"]
-        assert turn == {"question": QUESTION, "answers": answers, "text": "These."}
-    assert run.status == "done"
 
 
 def test_the_text_of_an_answer_without_values_is_remembered() -> None:

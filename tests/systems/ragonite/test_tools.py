@@ -58,42 +58,11 @@ def test_the_error_of_a_query_is_shown_to_the_model(problem: str) -> None:
     assert len(answer_of(run).values) == 3
 
 
-@pytest.mark.parametrize(("rows", "cut"), [(2, True), (4, False)])
-def test_the_model_is_shown_that_rows_were_cut(rows: int, cut: bool) -> None:
-    settings = RAGONITE.settings(rows=rows)
-    run, model = answered(sql("SELECT id FROM film"), passages(), FINISH, settings=settings)
-    source = run.output("sql[turn 1]")
-    assert (len(source.rows), source.cut) == (rows, cut)
-    assert cut == ("and more" in model.requests[1].variables["so_far"])
-
-
 def test_what_binary_numbers_add_is_not_shown() -> None:
     query = sql("SELECT 0.7 + 0.262 + 0.1 - 0.1 AS a, 0.1 + 0.2, 1.0, 1e300, 7")
     run, _ = answered(query, passages(), FINISH, answer=cited())
     [row] = run.output("sql[turn 1]").rows
     assert row == ("0.962", "0.3", "1.0", "1e+300", "7")
-
-
-def test_the_ablation_with_sparql_queries_the_graph_itself() -> None:
-    query = f"SELECT ?f WHERE {{ ?f <{iri('director')}> <{iri('denis')}> }} ORDER BY ?f"
-    uses = [use("sparql", query="nonsense"), use("sparql", query=query), FINISH]
-    replies = script(answer=cited((str(iri("arrival")), 1), ("Dune", 1)))
-    model = Scripted({**replies, "ragonite/tool_selector_sparql": uses})
-    run = ragonite(model, settings=RAGONITE.settings(ablation="sparql_only")).go()
-    assert [value.term for value in answer_of(run).values] == [iri("arrival"), iri("dune")]
-    assert answer_of(run).queries == (query,)
-    assert "parse" in model.requests[1].variables["so_far"]
-    assert f"<{iri('director')}>" in model.requests[0].variables["schema"]
-
-
-@pytest.mark.parametrize(("rows", "cut"), [(2, True), (3, False)])
-def test_a_source_of_sparql_says_whether_rows_were_cut(rows: int, cut: bool) -> None:
-    query = f"SELECT ?f WHERE {{ ?f <{iri('director')}> <{iri('denis')}> }}"
-    uses = [use("sparql", query=query), FINISH]
-    model = Scripted({**script(answer=cited()), "ragonite/tool_selector_sparql": uses})
-    settings = RAGONITE.settings(ablation="sparql_only", rows=rows)
-    source = ragonite(model, settings=settings).go().output("sparql[turn 1]")
-    assert (len(source.rows), source.cut) == (rows, cut)
 
 
 def test_passages_are_ranked_by_meaning_and_words() -> None:

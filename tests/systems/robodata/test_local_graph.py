@@ -13,16 +13,10 @@ from machine import (
     LOCAL,
     PROVEN,
     STARRING,
-    TRIPLES,
     answered,
     as_written,
-    fetch,
-    goes,
-    judges,
     produce,
     script,
-    search,
-    use,
 )
 from nasty_graphs import a, b
 from rdflib import Literal, URIRef
@@ -31,40 +25,6 @@ from small import answer_of, iri
 from kgwb.llm import Scripted
 from kgwb.run.exports import to_cypher, to_graphml, to_json
 from kgwb.systems.robodata.records import LocalGraph
-
-
-def test_the_local_graph_has_what_was_fetched_and_not_removed() -> None:
-    remove_node = use("remove_node", node="orgx:lynch")
-    remove_edge = use(
-        "remove_edge", subject="orgx:dune", predicate="orgx:starring", object="orgx:timothee"
-    )
-    first = goes(
-        "EVAL_LOCAL",
-        fetch("orgx:director", "orgx:dune", "orgx:lynchs_dune"),
-        fetch("orgx:director", "orgx:denis", to=True, others=("orgx:sicario",)),
-        fetch("orgx:numberOfChildren", "orgx:denis"),
-        fetch("orgx:starring", "orgx:dune"),
-        use("fetch_node", node="orgx:amy"),
-        use("fetch_node", node="orgx:nobody"),
-    )
-    closer = goes(
-        "EVAL_LOCAL",
-        use("get_node", node="orgx:denis"),
-        use("get_edge", predicate="orgx:director"),
-        use("query_local", sparql="SELECT ?f { ?f orgx:director orgx:denis }"),
-    )
-    evals = [judges("REMOTE"), judges("LOCAL"), judges("PRODUCE")]
-    remote = [*script()["robodata/remote"], goes("EVAL_REMOTE", search())]
-    update = [first, goes("EVAL_LOCAL", remove_node, remove_edge)]
-    run, _ = answered(eval_local=evals, remote=remote, update=update, local=closer)
-    fetched: LocalGraph = run.output("local_graph[turn 5]")
-    assert (len(fetched.nodes), len(fetched.support)) == (8, 5)
-    assert {iri("amy"), Literal(3)} <= {*fetched.nodes}
-    kept: LocalGraph = run.output("local_graph[turn 9]")
-    assert {*fetched.nodes} - {*kept.nodes} == {iri("lynch")}
-    assert (len(kept.support), STARRING in kept.support) == (3, False)
-    uses = [step.output for step in run.steps if "turn 11/use" in step.key]
-    assert [len(result.rows) for result in uses] == [3, 2, 2]
 
 
 def test_support_that_a_person_put_into_the_local_graph_is_checked_against_the_graph() -> None:
@@ -89,12 +49,6 @@ def test_the_local_graph_is_exported() -> None:
     assert len(ElementTree.fromstring(to_graphml(local))[-1]) == 5
     assert to_cypher(local).count("-[:RELATION {") == 2
     assert to_cypher(LocalGraph()) == ""
-
-
-def test_every_node_is_shown_under_an_id_of_its_own() -> None:
-    assert len(IDS) == len(LOCAL.nodes)
-    assert len({as_written(id_) for id_ in IDS}) == len(IDS)
-    assert len(set(TRIPLES)) == len(TRIPLES) == len(LOCAL.support)
 
 
 @pytest.mark.parametrize("shown_id", IDS)

@@ -5,12 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from machine import (
-    ANSWER,
-    DIRECTED,
     IDS,
     KG,
     LOCAL,
-    PROVEN,
     TRIPLES,
     answered,
     as_written,
@@ -23,35 +20,6 @@ from small import answer_of
 from kgwb.llm import Scripted
 from kgwb.run import Run
 from kgwb.terms import value_of_term
-
-
-def test_support_that_is_not_in_the_graph_is_marked_beside_its_sentence() -> None:
-    invented = (
-        ["orgx:dune", "orgx:director", "orgx:lynch"],
-        ["orgx:dune", "orgx:sibling", "orgx:denis"],
-        ["orgx:amy"],
-        [],
-    )
-    run, _ = answered(produce=produce(PROVEN[0], *invented, answers=("orgx:denis", "orgx:lynch")))
-    [sentence] = run.output("produce").sentences
-    assert (sentence.support, len(sentence.failed)) == ((DIRECTED,), 4)
-    assert sentence.failed[0] == "orgx:dune | orgx:director | orgx:lynch"
-    assert f"[{sentence.problem}]" in answer_of(run).text
-    assert (answer_of(run).support, answer_of(run).labels) == ((DIRECTED,), (ANSWER,))
-
-
-def test_an_answer_that_is_not_a_node_is_left_out_and_noted() -> None:
-    run, _ = answered(produce=produce(*PROVEN, answers=("orgx:denis", "orgx:lynch")))
-    assert answer_of(run).labels == (ANSWER,)
-    [note] = run["produce"].notes
-    assert "orgx:lynch" in note and "orgx:denis" not in note
-
-
-def test_a_sentence_without_support_is_marked() -> None:
-    run, _ = answered(produce=produce())
-    [sentence] = run.output("produce").sentences
-    assert sentence.problem == "without support"
-    assert f"[{sentence.problem}]" in answer_of(run).text
 
 
 def produced_with(*answers: str, support: Any = ()) -> Run:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 import rdflib
@@ -15,65 +14,11 @@ from machine import (
     goes,
     search,
     use,
-    variables_of,
 )
 from nasty_graphs import a
 from small import FILMS, SLOW, answer_of, keys
 
 import kgwb
-
-
-@pytest.mark.parametrize(
-    ("action", "line", "rows"),
-    [
-        (search(), 'search_entities("Dune"): 2 rows', 2),
-        (use("get_entity_info", entity="orgx:denis"), 'get_entity_info("orgx:denis"): 3 rows', 3),
-        (use("get_property_info", property="orgx:director"), "4 rows", 4),
-        (use("get_property_info", property="orgx:starring"), "3 rows", 3),
-        (
-            use("explore_entity_neighbors", entity="orgx:denis", predicate="", limit=2),
-            "2 rows of 5",
-            2,
-        ),
-        (
-            use("explore_entity_neighbors", entity="orgx:denis", predicate="", limit=1),
-            "1 row of 5",
-            1,
-        ),
-        (
-            use(
-                "explore_entity_neighbors", entity="orgx:denis", predicate="orgx:director", limit=0
-            ),
-            "3 rows",
-            3,
-        ),
-        (use("sparql_query", sparql="SELECT ?f { ?f orgx:director orgx:denis }"), "3 rows", 3),
-        (use("sparql_query", sparql="ASK { orgx:dune orgx:director orgx:denis }"), "1 row", 1),
-        (use("sparql_query", sparql="SELECT ?x { ?x"), "error: ", 0),
-        (use("sparql_query", sparql="DROP ALL"), "error: ", 0),
-        (use("sparql_query", sparql="DESCRIBE orgx:dune"), "4 rows", 4),
-        (use("get_entity_info", entity="Dune"), 'error: "\\"Dune\\" is neither', 0),
-        (use("build_local_graph", entity="orgx:arrival", predicates=[]), "1 row added", 1),
-        (
-            use(
-                "build_local_graph",
-                entity="orgx:arrival",
-                predicates=["orgx:director", "orgx:birthPlace"],
-            ),
-            "2 rows added",
-            2,
-        ),
-    ],
-)
-def test_a_use_of_a_tool_is_a_step_whose_result_the_model_is_shown(
-    action: Any, line: str, rows: int
-) -> None:
-    run, model = answered(remote=[goes("REMOTE", search()), goes("EVAL_REMOTE", action)])
-    observed = run.output(f"{action['tool']}[turn 3/use 1]")
-    assert line in str(observed)
-    assert len(observed.rows) == rows
-    assert line in variables_of(model, "eval_remote", "results")[0]
-    assert run.output("turn[turn 3]").visits[-1].results == (observed,)
 
 
 def test_an_error_of_the_engine_is_a_result_and_is_replayed(tmp_path: Path) -> None:

@@ -6,61 +6,20 @@ from typing import Any
 
 import pytest
 from machine import (
-    ANSWER,
-    CALLS,
     DIRECTED,
     FETCHED,
     STARRING,
     answered,
-    goes,
-    judges,
     robodata,
     script,
-    search,
 )
 from page import pictures
-from small import answer_of, asked, iri, keys
+from small import answer_of, iri
 
 from kgwb.errors import OverrideError
 from kgwb.llm import Scripted
-from kgwb.run.answers import NOT_IN_GRAPH
 from kgwb.show.notebook import to_html
 from kgwb.show.subgraph import build_subgraph
-
-
-def test_the_states_are_visited_and_the_answer_has_its_support() -> None:
-    run, model = answered()
-    answer = answer_of(run)
-    assert (answer.labels, answer.support) == ((ANSWER,), (DIRECTED, STARRING))
-    assert answer.text == f"{run.output('produce').sentences[0].text} (1)"
-    assert asked(model) == CALLS
-    position = run.output("turn[turn 6]")
-    assert position.state == "PRODUCE"
-    assert [visit.state for visit in position.visits] == [
-        *("EVAL_LOCAL", "REMOTE", "REMOTE", "EVAL_REMOTE", "UPDATE", "EVAL_LOCAL")
-    ]
-    assert position.statistics == "6 turns, 4 tool calls, 3 nodes, 2 edges"
-    first_steps = """
-        turn[turn 1], eval_local[turn 1], turn[turn 2], remote[turn 2],
-        search_entities[turn 2/use 1], local_graph[turn 2]
-    """
-    assert keys(run)[:6] == [key.strip() for key in first_steps.split(",")]
-
-
-def test_a_run_that_never_produces_ends_at_its_limit() -> None:
-    loop = {"eval_local": judges("REMOTE"), "remote": goes("EVAL_REMOTE", search())}
-    run, model = answered(**loop, settings={"turn_limit": 8})
-    assert (model.call_count(), answer_of(run).labels) == (8 - 2 + 1, (ANSWER,))
-    assert "limit of 8" in answer_of(run).text
-
-
-def test_nothing_is_produced_from_an_empty_local_graph() -> None:
-    remote = goes("REMOTE", search("nobody"))
-    run, model = answered(remote=remote, settings={"turn_limit": 4})
-    assert not run.answer
-    assert not answer_of(run).reason.startswith(NOT_IN_GRAPH)
-    assert "limit of 4" in answer_of(run).reason
-    assert asked(model) == {"remote": 2}
 
 
 def test_an_override_of_a_result_changes_the_local_graph() -> None:
@@ -98,16 +57,6 @@ def test_an_override_must_be_possible(key: str, output: Any, problem: str) -> No
     run, _ = answered()
     with pytest.raises(OverrideError, match=problem):
         run.override(key, output)
-
-
-def test_an_override_of_a_decision_changes_the_next_state() -> None:
-    run, model = answered()
-    run.override(
-        "remote[turn 2]", {"thought": "", "next": "EVAL_REMOTE", "actions": [search("Arrival")]}
-    )
-    run.go(until="turn[turn 2]")
-    assert run.output("turn[turn 2]").state == "EVAL_REMOTE"
-    assert model.call_count() == sum(CALLS.values())
 
 
 def test_the_subgraph_shows_the_local_graph_while_it_grows() -> None:

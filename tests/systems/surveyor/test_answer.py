@@ -2,51 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import pytest
 from nasty_graphs import a
 from rdflib import Literal
-from small import FILMS, answer_of, asked, films, iri
+from small import answer_of, iri
 from surveying import (
-    CALLS,
-    COUNT,
-    DIRECTED,
-    FINE,
     TABLE,
     answered,
     ask_twins,
     draft,
-    revise,
     serious_findings,
     variables_of,
 )
 
 from kgwb.bench.serve import EMPTY_QUERY, make_answer_query
-from kgwb.records import Record
 from kgwb.run.answers import NOT_IN_GRAPH
 from kgwb.run.exports import to_cypher, to_graphml, to_json, to_networkx
 from kgwb.show.answers import render_answer
 from kgwb.show.subgraph import build_subgraph, subgraph_of_answer
 from kgwb.show.subgraph_picture import render_tables
 from kgwb.show.terms import RenderContext
-from kgwb.systems.surveyor.records import Draft, Executed, Mention, Mentions, Part, Review
-
-
-def test_a_list_is_answered_with_the_triples_of_each_value() -> None:
-    run, model = answered()
-    answer = answer_of(run)
-    directed = {value.term: value.support for value in answer.values}
-    films_of_his = [iri(name) for name in ("arrival", "dune", "sicario")]
-    assert directed == {film: ((film, iri("director"), iri("denis")),) for film in films_of_his}
-    assert (answer.kind, sorted(answer.labels)) == ("list", ["Arrival", "Dune", "Sicario"])
-    assert dict(answer.names)[iri("denis")] == "Denis Villeneuve"
-    assert answer.queries == (f"PREFIX org: <http://example.org/>\n{DIRECTED}",)
-    assert (asked(model), run.totals.live_model_calls) == (CALLS, 3)
-    assert [step.agent for step in run.steps] == [
-        *("surveyor", "mention_finder", "entity_retriever", "value_finder", "drafter", "executor"),
-        *("reviewer", "answer"),
-    ]
 
 
 def test_a_table_keeps_its_columns_and_rows() -> None:
@@ -80,32 +54,6 @@ def test_a_thing_in_a_table_bears_its_own_label_in_pictures_and_exports() -> Non
         assert "·" not in text
 
 
-@pytest.mark.parametrize(
-    ("query", "kind", "label", "support"),
-    [
-        (COUNT, "count", "3", 3),
-        (COUNT.replace("denis", "ted"), "count", "0", 0),
-        ("ASK { org:dune org:director org:denis }", "boolean", "true", 1),
-        ("ASK { org:dune org:director org:amy }", "boolean", "false", 0),
-    ],
-)
-def test_a_number_and_a_truth_value(query: str, kind: str, label: str, support: int) -> None:
-    run, _ = answered(draft(query, "count" if kind == "count" else "yes or no"))
-    answer = answer_of(run)
-    assert (answer.kind, answer.labels, len(answer.support)) == (kind, (label,), support)
-
-
-def test_a_count_that_became_a_table_is_no_count() -> None:
-    by_director = "SELECT ?d (COUNT(?f) AS ?n) WHERE { ?f org:director ?d } GROUP BY ?d"
-    run, _ = answered(draft(COUNT, "count"), [revise(by_director, "director", "films"), FINE])
-    answer = answer_of(run)
-    assert (answer.kind, answer.columns) == ("list", ("director", "films"))
-    assert {value.label: len(value.support) for value in answer.values} == {
-        "Denis Villeneuve · 3": 3,
-        "David Lynch · 1": 1,
-    }
-
-
 def test_rows_without_a_term_are_not_an_answer() -> None:
     longest = "SELECT (MAX(?m) AS ?most) WHERE { ?f org:director org:ted ; org:runtime ?m }"
     run, model = answered(draft(longest))
@@ -121,34 +69,6 @@ def test_rows_without_a_term_are_not_an_answer() -> None:
 def test_a_path_has_no_triples_to_show() -> None:
     run, _ = answered(draft("SELECT ?film WHERE { ?film org:director/org:birthPlace ?place }"))
     assert [value.support for value in answer_of(run).values] == [()] * 4
-
-
-TEXTS: Sequence[tuple[Record, str]] = [
-    (Mentions("Who?"), "no name; about anything"),
-    (Mentions("Who?", (Mention("Denis"),), ("Film",)), "Denis; about Film"),
-    (Mention("Denis"), "Denis: nothing"),
-    (Draft("", missing="a price"), "not in this graph: a price"),
-    (Draft("", more=("Film",)), "asks to see Film"),
-    (Draft("ASK { }", "one", columns=("film",)), "one: film"),
-    (Executed("", error="slow"), "could not be run: slow"),
-    (Executed("ASK { }", truth=True), "true"),
-    (Executed("SELECT * { }", ("a",), ((None,),)), "1 row"),
-    (Part("", ("Film",), ("Story",)), "1 class: Film, 1 left out"),
-    (Review("fine", "it is"), "fine"),
-]
-
-
-@pytest.mark.parametrize(("record", "text"), TEXTS)
-def test_each_record_has_a_line_of_text(record: Record, text: str) -> None:
-    assert str(record) == text
-
-
-def test_of_equal_rows_the_measure_is_that_of_the_first() -> None:
-    longest = "SELECT ?d { ?f org:director ?d ; org:minutes ?m } ORDER BY DESC(?m) LIMIT 3"
-    minutes = films(FILMS + ":arrival :minutes 90 . :dune :minutes 50 . :lynchs_dune :minutes 40 .")
-    run, _ = answered(draft(longest), kg=minutes)
-    measured = [(value.label, str(value.measure)) for value in answer_of(run).values]
-    assert measured == [("Denis Villeneuve", "90"), ("David Lynch", "40")]
 
 
 def test_the_measure_and_what_ties_are_told_beside_the_answer_and_one_click_away() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +15,6 @@ from surveying import (
     READ,
     REVIEWING,
     SURVEYOR,
-    TABLE,
     UNREVIEWED,
     WRITER,
     answered,
@@ -25,7 +23,6 @@ from surveying import (
     draft,
     mention,
     part_of,
-    revise,
     script,
     surveyor,
     variables_of,
@@ -33,7 +30,6 @@ from surveying import (
 
 from kgwb.errors import InvalidReplyError, OverrideError, SettingError
 from kgwb.llm import Scripted
-from kgwb.run import Run
 from kgwb.run.answers import NOT_IN_GRAPH
 from kgwb.systems.surveyor.records import Draft
 
@@ -93,12 +89,6 @@ def test_a_draft_by_hand_changes_the_answer() -> None:
             run.override("drafter", Draft(query))
 
 
-def test_prefix_lines_are_removed_from_a_query_but_not_from_its_texts() -> None:
-    body = 'SELECT ?x\nWHERE { ?x e:p "PREFIX e: <x>" }'
-    query = Draft(f"PREFIX e: <http://e/> {body}")
-    assert query.sparql_without_prefixes.strip() == body
-
-
 def test_another_reading_asks_again_from_the_draft_on_and_nothing_else() -> None:
     other = draft("SELECT ?film { ?film org:director org:lynch }", assumptions=[])
     run, model = answered([draft(assumptions=[READ]), other], settings=UNREVIEWED)
@@ -120,36 +110,8 @@ def test_another_reading_asks_again_from_the_draft_on_and_nothing_else() -> None
             run.read_as(number)
 
 
-def test_an_answer_without_values_offers_its_other_readings() -> None:
-    nothing = draft("SELECT ?film { ?film org:director org:nobody }", assumptions=[READ])
-    run, _ = answered([nothing, draft()], settings=UNREVIEWED)
-    assert not answer_of(run).values
-    assert [each.other for each in run.readings] == READ["others"][:2]
-    assert set(answer_of(run.read_as(1).go()).labels) == {"Arrival", "Dune", "Sicario"}
-
-
-def test_readings_are_kept_by_a_review_and_in_a_file(tmp_path: Path) -> None:
-    run, _ = answered(draft(assumptions=[READ]), [revise(TABLE, "film", "length"), FINE])
-    assert [each.other for each in run.readings][:2] == READ["others"][:2]
-    loaded = Run.load(run.save(tmp_path / "run.jsonl"), SURVEYOR).go()
-    assert loaded.readings == run.readings
-
-
 NAMED_CLASSES = tuple(map(WRITER.format_title, WRITER.groups))
 """The classes as a survey names those that it has no room for."""
-
-
-def test_classes_of_one_name_are_all_described() -> None:
-    run, model = ask_twins()
-    [excerpt] = variables_of(model, "drafter", "survey")
-    classes = described_classes(excerpt)
-    assert {"a:Film", "b:Film", "a:Picture", "a:Cafe", "b:Cafe", "a:Person", "b:Person"} < set(
-        classes
-    )
-    assert len(classes) == len(set(classes))
-    assert {"Film (a:Film)", "Film (b:Film)", "film (a:Picture)", "Language C"} < {
-        *part_of(run).classes
-    }
 
 
 def test_classes_of_one_name_are_all_named_where_there_is_no_room() -> None:
@@ -172,21 +134,6 @@ def test_each_class_that_is_only_named_can_be_asked_for(named: str) -> None:
         shown = variables_of(model, "drafter", "survey")[1]
         assert described_classes(shown) == [curie]
         assert run.output("drafter").more == (name,)
-
-
-def test_a_draft_that_asks_for_more_where_nothing_is_left_is_asked_again() -> None:
-    run, model = ask_twins([draft("", more=["Studio"]), draft(FILMS_OF_ONE_NAME)])
-    assert len(answer_of(run).values) == 2
-    assert asked(model) == {"mention_finder": 1, "drafter": 2, "reviewer": 1}
-    assert "Studio" in model.requests[2].messages[-1].content
-    assert len(run["drafter"].attempts) == 2
-
-
-def test_a_draft_that_asks_for_a_class_that_is_not_there_is_told_which_there_are() -> None:
-    _, model = ask_twins([draft("", more=["Studio"]), draft(FILMS_OF_ONE_NAME)], settings=ONE_CLASS)
-    complaint = model.requests[2].messages[-1].content
-    assert "Studio" in complaint
-    assert "Film (b:Film)" in complaint
 
 
 def test_classes_are_shown_once_and_then_the_drafter_has_to_decide() -> None:

@@ -97,25 +97,6 @@ def test_rows_have_no_names_if_the_graph_cannot_be_asked_for_them(
     assert len(executed.rows) == 3 and not executed.names
 
 
-def test_what_makes_a_yes_true_is_shown() -> None:
-    run, model = answered(draft("ASK { ?film org:director org:denis }", "yes or no"))
-    executed = run.output("executor[draft]")
-    assert (executed.truth, executed.columns, len(executed.rows)) == (True, ("film",), 1)
-    assert len(variables_of(model, "reviewer", "result")[0].splitlines()) == 3
-    assert answer_of(run).labels == ("true",)
-
-
-def test_the_measure_of_a_superlative_is_beside_its_rows() -> None:
-    longest = (
-        "SELECT ?f { ?f org:runtime ?m { SELECT (MAX(?x) AS ?m) WHERE { ?y org:runtime ?x } } }"
-    )
-    run, model = answered(draft(longest))
-    executed = run["executor[draft]"].output
-    assert (executed.measure, [str(value) for value in executed.measured]) == ("?m", ["116"])
-    [request] = [each for each in model.requests if each.task == "surveyor/reviewer"]
-    assert "?f | [measure, no column: ?m]" in request.variables["result"].splitlines()
-
-
 def test_findings_name_predicates_and_things_of_one_name_differently() -> None:
     run, _ = ask_twins(draft("SELECT ?x WHERE { ?x a:director a:dune ; b:director b:dune }"))
     findings = [finding.text for finding in run.output("executor[draft]").findings]

@@ -6,15 +6,12 @@ import pytest
 from small import films
 from surveying import (
     ONE_CLASS,
-    QUESTION,
-    REVIEWING,
     WRITER,
     ask_twins,
     draft,
     mention,
     part_of,
     script,
-    variables_of,
 )
 
 import kgwb
@@ -30,21 +27,6 @@ def test_a_long_earlier_answer_is_not_taken_for_all_of_it() -> None:
     bench.setup.begin("Which of them are his?", Dialogue((earlier,))).go()
     [turn] = model.requests[0].variables["earlier"]
     assert len(turn["answers"]) + turn["more_answers"] == len(earlier.answers)
-
-
-def test_a_follow_up_question_is_completed_and_remembered() -> None:
-    films_of_his, birth = draft(), draft("SELECT ?p WHERE { org:denis org:birthPlace ?p }")
-    full_question = "Where was Denis Villeneuve born?"
-    second = mention("Denis Villeneuve", question=full_question)
-    model = Scripted(script([films_of_his, birth], names=[mention("Denis Villeneuve"), second]))
-    bench = kgwb.Workbench(films(), model, system="surveyor", settings=REVIEWING)
-    bench.ask(QUESTION)
-    run = bench.ask("And where was he born?")
-    assert str(run.answer) == "Gentilly"
-    asked_again = model.requests[3].variables
-    assert [turn["question"] for turn in asked_again["earlier"]] == [QUESTION]
-    assert set(asked_again["earlier"][0]["answers"]) == {"Arrival", "Dune", "Sicario"}
-    assert variables_of(model, "reviewer", "question")[1] == run.turn.standalone == full_question
 
 
 OFFERED_TITLES = titles_to_choose_from(WRITER)

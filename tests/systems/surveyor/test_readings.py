@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 import rdflib
-from small import EX, answer_of, asked, films
-from surveying import READ, SURVEYOR, UNREVIEWED, answered, draft, mention
+from small import EX, answer_of, films
+from surveying import READ, UNREVIEWED, answered, draft, mention
 
 from kgwb import open_kg
 from kgwb.run import Run
@@ -123,23 +122,3 @@ def test_two_readings_of_the_model_leave_room_for_one_of_the_query() -> None:
     both = [READ, {"taken": "sea-going", "others": ["on rivers, too"]}]
     run = read("SELECT ?s { ?s a org:Ship }", assumptions=both)
     assert [bool(reading.sparql) for reading in run.readings] == [False, False, True]
-
-
-def test_a_reading_without_a_query_is_drafted_anew_from_the_query_before() -> None:
-    other = draft("SELECT ?film { ?film org:director org:denis ; org:runtime ?m }")
-    of_films = {"taken": "films, not series", "others": []}
-    run, model = answered([draft(assumptions=[READ, of_films]), other], settings=UNREVIEWED)
-    read_so = run.read_as(2).go()
-    assert answer_of(read_so).labels == ("Arrival",)
-    assert asked(model) == {"mention_finder": 1, "drafter": 2}
-    first, second = (r.variables for r in model.requests if r.task == "surveyor/drafter")
-    question, before, reading = second["question"].splitlines()
-    assert question == first["question"] and second["survey"] == first["survey"]
-    assert "?film org:director org:denis" in before and "PREFIX" not in before
-    assert READ["others"][1] in reading and READ["taken"] in reading
-
-
-def test_readings_with_their_rows_are_kept_in_a_file(tmp_path: Path) -> None:
-    run = read(f"SELECT ?s {{ {LEAST} }}")
-    loaded = Run.load(run.save(tmp_path / "run.jsonl"), SURVEYOR).go()
-    assert loaded.readings == run.readings and loaded.readings[0].rows

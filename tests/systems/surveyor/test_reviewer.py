@@ -9,7 +9,6 @@ import pytest
 from rdflib import XSD
 from small import answer_of, asked, keys
 from surveying import (
-    CALLS,
     COUNT,
     DIRECTED,
     FINE,
@@ -58,18 +57,6 @@ def test_five_model_calls_are_the_most() -> None:
     settings = SURVEYOR.settings(survey_tokens=1, always_reviews=True)
     _, model = answered(more, [revise(query, "film") for query in queries[:2]], settings=settings)
     assert asked(model) == {"mention_finder": 1, "drafter": 2, "reviewer": 2}
-
-
-def test_the_same_query_again_is_no_revision() -> None:
-    _, model = answered(draft(), revise(DIRECTED, "film"))
-    assert asked(model) == CALLS
-
-
-def test_a_query_is_not_replaced_by_a_revision_that_cannot_be_executed() -> None:
-    broken = [revise(f"SELECT nonsense {n}", "nonsense") for n in range(3)]
-    for reviews in (broken, [broken[0], FINE]):
-        run, _ = answered(draft(DIRECTED, "list", "film"), reviews)
-        assert (len(answer_of(run).values), run.status) == (3, "done")
 
 
 def test_a_review_by_hand_changes_the_answer() -> None:
@@ -143,13 +130,6 @@ def test_what_the_survey_denies_makes_a_review_and_is_shown_to_the_reviewer() ->
     assert f"! {denied}" in result.splitlines()
     assert run.output("executor[revision 1]").contradictions == ()
     assert escape(denied) in render_step_page(run["executor[draft]"])
-
-
-def test_the_reviewer_sees_how_many_different_things_there_are() -> None:
-    table = "SELECT ?who ?film WHERE { ?film org:director ?who }"
-    _, model = answered(draft(table, "table", "who", "film"))
-    heading = variables_of(model, "reviewer", "result")[0].splitlines()[0]
-    assert heading.startswith("4 rows") and heading.endswith("2 different ?who")
 
 
 def test_the_reviewer_sees_the_survey_that_the_drafter_saw() -> None:

@@ -6,12 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from small import answer_of, asked
 from surveying import (
     SURVEYOR,
     answered,
-    draft,
-    mention,
     script,
     surveyor,
     variables_of,
@@ -21,19 +18,6 @@ from kgwb.kg.survey import survey_graph
 from kgwb.kg.survey_records import Survey
 from kgwb.llm import Scripted
 from kgwb.systems import surveyor as pipeline
-
-
-def test_more_of_the_survey_is_asked_for_once() -> None:
-    more = draft("", more=["Story"])
-    settings = SURVEYOR.settings(survey_tokens=1, always_reviews=True)
-    nothing_named = mention("Denis Villeneuve", classes=())
-    run, model = answered([more, draft()], names=nothing_named, settings=settings)
-    shown = variables_of(model, "drafter", "survey")
-    assert [text.partition(" ")[0] for text in shown] == ["org:Film", "org:Story"]
-    assert "org:Story 1" in shown[0].splitlines()[-1]
-    assert len(answer_of(run).values) == 3
-    assert asked(model) == {"mention_finder": 1, "drafter": 2, "reviewer": 1}
-    assert [call.kind for call in run.calls.values()].count("survey") == 1
 
 
 def test_a_fork_with_another_time_limit_surveys_anew_and_one_with_the_same_does_not(

@@ -3,29 +3,10 @@
 from typing import Any
 
 import pytest
-from small import answer_of, asked
-from triads import SCRIPT, answered, choice, template, triad, triplets
+from small import answer_of
+from triads import SCRIPT, choice, template, triad, triplets
 
 from kgwb.llm import Scripted
-
-
-@pytest.mark.parametrize(
-    ("sparql", "kind"),
-    [
-        ("ASK { <Arrival> <starring> ?x . }", "boolean"),
-        ("SELECT (COUNT(?x) AS ?n) WHERE { <Arrival> <starring> ?x . }", "count"),
-        ("SELECT ?x WHERE { <Arrival> <starring> ?x . }", "list"),
-    ],
-)
-def test_the_query_says_the_type_of_the_answer_and_no_model_is_asked(
-    sparql: str, kind: str
-) -> None:
-    run, model = answered(
-        triplets=triplets("Arrival | starring | ?x"),
-        template=template(sparql),
-        query_choice_judgement=choice(1),
-    )
-    assert (answer_of(run).kind, asked(model)["answer_type"]) == (kind, 0)
 
 
 @pytest.mark.parametrize(

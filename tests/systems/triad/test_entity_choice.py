@@ -6,25 +6,11 @@ from rdflib import URIRef
 from small import iri
 from triads import (
     NUMBERS,
-    answered,
     on_twins,
 )
 
-from kgwb.run import Run
 from kgwb.run.answers import Candidate, RetrievedCandidates
-from kgwb.systems.triad.records import Attempt, Choice
-
-
-def attempts(run: Run) -> list[Attempt]:
-    return [step.output for step in run.steps if step.agent == "attempt"]
-
-
-def test_at_most_k_options_can_be_chosen() -> None:
-    two, one = ({"entities": number, "relations": number, "theta": 1} for number in (2, 1))
-    assert answered(settings=two)[0].answer
-    run, _ = answered(settings=one)
-    assert not run.answer
-    assert "choose 0 to 1" in attempts(run)[-1].fault
+from kgwb.systems.triad.records import Choice
 
 
 @pytest.mark.parametrize("name", ["city", "river", "fruit"])

@@ -30,9 +30,3 @@ def test_a_reply_becomes_distinct_triplets_or_is_sent_back(
     found = list(map(str, run.output("triplets[try 1/parsing]")))
     assert found == (read or ["⟨Arrival, directed by, ?x⟩"])
     assert len(requests_of(model, "triplets")) == (1 if read else 2)
-
-
-@pytest.mark.parametrize("number", [1, 3])
-def test_n_is_the_number_of_examples(number: int) -> None:
-    _, model = answered(settings={"exemplars": number})
-    assert model.requests[0].messages[0].content.count("Example\n") == number
