@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
+from playwright.sync_api import Locator
 
-from browser.harness import Cell, Site
+from browser.harness import NotebookPage, Site
 
 BEGUN = """
 import kgwb
@@ -56,19 +56,18 @@ root => [...root.querySelectorAll("button, [role=button], input, textarea, selec
 """What can be pressed or filled in and has no name for a screen reader."""
 ONE_WORD = "x" * 900
 HOSTILE = f"""
-import kgwb
-workbench = kgwb.Workbench(kgwb.open_kg("films"), "rules")
-workbench.ask("Who directed Arrival {ONE_WORD}?")
+wordy = kgwb.Workbench(kgwb.open_kg("films"), "rules")
+wordy.ask("Who directed Arrival {ONE_WORD}?")
 films = kgwb.Workbench(kgwb.open_kg("films"), "rules")
 edited = films.ask("Who directed Arrival?").fork().go()
 facts = [{{"subject": "Arrival", "relation": "{ONE_WORD}", "object": "?answer"}}]
 edited.override("qir", {{"facts": facts, "target": "?answer"}})
 """
 LONG_WORDS = (
-    "workbench.debug()",
-    "workbench.chat()",
+    "wordy.debug()",
+    "wordy.chat()",
     "kgwb.debug(edited.go(until='qir'))",
-    "workbench.runs[-1]",
+    "wordy.runs[-1]",
 )
 BOXES = """
 root => {
@@ -112,69 +111,49 @@ root => {
 """The texts that are drawn over others or out of the widget, a line each."""
 BESIDE = 432
 """Pixels of what JupyterLab shows beside a widget."""
+MOVING = """
+root => [...root.querySelectorAll("*")].filter(node =>
+  parseFloat(getComputedStyle(node).transitionDuration) > 0).length
+"""
+HEARD = (
+    'heading "When was its first movie released?"',
+    "2001-11-16",
+    'button "To the start"',
+    'button "Back"',
+    'button "Step"',
+    'button "Continue"',
+    'tab "Step" [selected]',
+    'tab "Compare"',
+    'button "Run',
+    'tab "Result" [selected]',
+)
+"""The parts of a debugger in the order in which a screen reader meets them."""
 
 
-def widget_of(cell: Cell) -> Cell:
-    cell.output.locator(".kg").first.wait_for()
-    return cell.settle()
+def widget_of(page: NotebookPage, code: str) -> Locator:
+    """What a cell shows, once nothing in it changes any more."""
+    shown = page.cell(code).show().output.locator(".kg").first
+    shown.wait_for()
+    page.cell(code).settle()
+    return shown
 
 
-@pytest.mark.parametrize("width", [700, 420], ids=["700 pixels", "zoomed to 150 %"])
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_every_text_can_be_read_at_a_narrow_width(lab: Site, width: int, theme: str) -> None:
-    name = lab.server.write("widths.ipynb", BEGUN, *WIDGETS)
-    with lab.visit(name, theme=theme, width=width + BESIDE) as page:
-        page.page.emulate_media(reduced_motion="reduce")
-        page.run_all()
-        for place, code in enumerate(WIDGETS, start=1):
-            cell = widget_of(page.cell(place)).show()
-            shown = cell.output.locator(".kg").first
-            assert shown.evaluate(FOUND) == [], code
-            assert shown.evaluate(UNNAMED) == [], code
-
-
-@pytest.mark.parametrize("width", [850, 600])
-def test_no_text_is_drawn_over_another_or_out_of_the_widget(lab: Site, width: int) -> None:
-    name = lab.server.write("words.ipynb", HOSTILE, *LONG_WORDS)
-    with lab.visit(name, width=width + BESIDE) as page:
-        page.run_all()
-        for place, code in enumerate(LONG_WORDS, start=1):
-            cell = widget_of(page.cell(place)).show()
-            shown = cell.output.locator(".kg").first
-            assert shown.evaluate(BOXES) == [], code
-
-
-def test_what_moves_stands_still_for_who_wants_that(lab: Site) -> None:
-    name = lab.server.write("widths.ipynb", BEGUN, "workbench.debug()")
+def test_widgets_can_be_read_at_every_width_and_heard(lab: Site) -> None:
+    name = lab.server.write("widths.ipynb", BEGUN, *WIDGETS, HOSTILE, *LONG_WORDS)
     with lab.visit(name) as page:
         page.page.emulate_media(reduced_motion="reduce")
         page.run_all()
-        shown = widget_of(page.cell(1)).output.locator(".kg").first
-        moving = """root => [...root.querySelectorAll("*")].filter(node =>
-          parseFloat(getComputedStyle(node).transitionDuration) > 0).length"""
-        assert shown.evaluate(moving) == 0
-
-
-def test_a_screen_reader_meets_the_parts_of_the_debugger_in_the_order_of_the_page(
-    lab: Site,
-) -> None:
-    name = lab.server.write("widths.ipynb", BEGUN, "workbench.debug()")
-    with lab.visit(name) as page:
-        page.run_all()
-        shown = widget_of(page.cell(1)).output.locator(".kg").first
-        heard = shown.aria_snapshot()
-        parts = (
-            'heading "When was its first movie released?"',
-            "2001-11-16",
-            'button "To the start"',
-            'button "Back"',
-            'button "Step"',
-            'button "Continue"',
-            'tab "Step" [selected]',
-            'tab "Compare"',
-            'button "Run',
-            'tab "Result" [selected]',
-        )
-        places = [heard.find(part) for part in parts]
-        assert -1 not in places, f"{parts[places.index(-1)]} is not in {heard}"
+        debugger = widget_of(page, "workbench.debug()")
+        assert debugger.evaluate(MOVING) == 0
+        heard = debugger.aria_snapshot()
+        places = [heard.find(part) for part in HEARD]
+        assert -1 not in places, f"{HEARD[places.index(-1)]} is not in {heard}"
         assert places == sorted(places), heard
+        for width in (850, 700, 600, 420):
+            page.page.set_viewport_size({"width": width + BESIDE, "height": 900})
+            for code in WIDGETS:
+                shown = widget_of(page, code)
+                assert shown.evaluate(FOUND) == [], (code, width)
+                assert shown.evaluate(UNNAMED) == [], (code, width)
+            for code in LONG_WORDS:
+                assert widget_of(page, code).evaluate(BOXES) == [], (code, width)
