@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from browser.harness import Cell, NotebookPage, Site
+from browser.named import walk
 
 RESULTS = {
     "translator": "When was its first movie released?",
@@ -43,47 +44,13 @@ def test_every_agent_is_run_by_its_button_in_flow_order(page: NotebookPage) -> N
     for name, result in RESULTS.items():
         cell = agent(page, name).run().wait("not run")
         cell.click("Run", until="done").wait(result)
-
-
-def test_the_result_is_open_and_only_who_asks_a_model_has_a_prompt(page: NotebookPage) -> None:
-    for name in RESULTS:
-        result = agent(page, name).output.get_by_role("tab", name="Result", selected=True)
-        expect(result).to_be_visible()
-    assert agent(page, "context").output.get_by_role("tab", name="Prompt").count() == 0
-
-
-def test_an_edited_prompt_is_tried_once(page: NotebookPage) -> None:
-    cell = agent(page, "qir").tab("Prompt", until="as in the file")
-    prompt = cell.output.locator("textarea")
-    in_file = prompt.input_value()
-    cell.fill(prompt, in_file + "\nThink twice.").wait("What you changed")
-    cell.click("Try once").settle().wait("done")
-    cell.tab("Prompt").wait("Think twice.").wait("edited")
-    agent(page, "execution").wait("stale")
-    agent(page, "execution").click("Run again", until="done").wait("2001-11-16")
-    cell.click("Back to the file", until="as in the file")
-    assert prompt.input_value() == in_file
-    saved = page.server.folder / "prompts" / "chatty_kg" / "qir.md"
-    assert "Think twice" not in saved.read_text()
-    cell.click("Try once").settle().wait("done")
-
-
-def test_a_click_on_a_row_takes_another_vertex(page: NotebookPage) -> None:
-    cell, execution = agent(page, "vertex_selection"), agent(page, "execution")
-    cell.click(cell.output.locator("#take-1"), until="by hand")
-    execution.wait("stale").click("Run again", until="done").wait("The graph holds no answer")
-    execution.wait("no predicate fits the question")
-    cell.click("Undo the edit").wait("by hand", gone=True)
-    execution.wait("stale").click("Run again", until="2001-11-16")
+        expect(cell.output.get_by_role("tab", name="Result", selected=True)).to_be_visible()
+        expect(cell.output.get_by_role("tab", name="Prompt")).to_have_count(int(name in ASKING))
 
 
 def test_the_debugger_steps_back_and_forth_and_stops_where_told(page: NotebookPage) -> None:
     cell = page.cell("workbench.debug()").run().wait("2001-11-16")
     cell.click("To the start").wait("No answer yet")
-    expect(cell.button("Back")).to_have_attribute("aria-disabled", "true")
-    cell.click("Step")
-    expect(cell.button("Back")).not_to_have_attribute("aria-disabled", "true")
-    cell.click("Back")
     expect(cell.button("Back")).to_have_attribute("aria-disabled", "true")
     cell.output.get_by_role("button", name="stop after qir").click()
     cell.click("Continue").wait("Stopped on the way")
@@ -92,12 +59,7 @@ def test_the_debugger_steps_back_and_forth_and_stops_where_told(page: NotebookPa
     cell.output.get_by_role("button", name="stop after qir").click()
     cell.click("Continue", until="Answered").click("Back", until="Stopped on the way")
     expect(cell.row("predicate selection")).to_have_attribute("aria-current", "step")
-    cell.click("Back")
-    expect(cell.row("query generator")).to_have_attribute("aria-current", "step")
     cell.click("Continue", until="Answered")
-    views = {"Answer": "Where the time went", "Compare": "profile", "Subgraph": "on the way"}
-    for view, shown in views.items():
-        cell.tab(view, until=shown)
 
 
 def test_a_step_leaves_the_other_lines_of_the_timeline_alone(page: NotebookPage) -> None:
@@ -122,10 +84,8 @@ def test_the_keys_do_what_buttons_do(page: NotebookPage) -> None:
     cell.tab("Step")
     cell.click("To the start").wait("No answer yet")
     keys = page.page.keyboard
-    for name in (
-        "translator",
-        "context",
-    ):  # a key of a button that cannot be pressed yet does nothing
+    # A key of a button that cannot be pressed yet does nothing.
+    for name in ("translator", "context"):
         keys.press("s")
         expect(cell.settle().row(name)).to_have_attribute("aria-current", "step")
     keys.press("k")
@@ -153,14 +113,6 @@ def test_what_is_typed_outlives_a_state_from_elsewhere(page: NotebookPage) -> No
     expect(field).to_have_value("mine")
 
 
-def test_an_answers_path_is_lit_at_once_and_a_node_says_what_it_is(page: NotebookPage) -> None:
-    cell = page.cell("workbench.subgraph()").run().wait("✓")
-    cell.click(cell.output.locator("#node-0")).wait("Expand one hop")
-    cell.click("Expand one hop").wait("more triples shown")
-    cell.tab("Table").wait("stands for")
-    cell.tab("Interactive").show().frame().locator("canvas").wait_for()
-
-
 def test_a_page_reload_finds_the_widgets_of_the_living_kernel(page: NotebookPage) -> None:
     page.page.evaluate("jupyterapp.commands.execute('docmanager:save')")
     page.reload()
@@ -168,9 +120,5 @@ def test_a_page_reload_finds_the_widgets_of_the_living_kernel(page: NotebookPage
     cell.tab("Answer").wait("Where the time went")
 
 
-def test_after_run_all_every_agent_shows_its_result(page: NotebookPage) -> None:
-    page.run_all()
-    for name, result in RESULTS.items():
-        cell = agent(page, name).wait("done").wait(result)
-        expect(cell.output.get_by_role("tab", name="Result", selected=True)).to_be_visible()
-        expect(cell.output.get_by_role("tab", name="Prompt")).to_have_count(int(name in ASKING))
+def test_what_the_texts_name_is_on_the_screen_after_run_all(page: NotebookPage) -> None:
+    assert walk(page, "10_chatty_kg.ipynb") == []

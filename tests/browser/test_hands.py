@@ -119,7 +119,7 @@ def test_the_mark_of_a_placeholder_is_on_its_line_in_the_editor(
     page: NotebookPage, width: int
 ) -> None:
     page.page.set_viewport_size({"width": width, "height": 900})
-    cell = page.cell(NARROW).tab("Prompt").wait("as in the file")
+    cell = page.cell(NARROW).tab("Prompt").wait("Try once")
     editor = cell.output.locator("textarea")
     cell.fill(editor, PROMPT)
     expect(cell.output.locator(".edit pre mark")).to_have_count(80)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from playwright.sync_api import expect
 
 from browser.harness import Site
+from browser.named import walk
 
 MADE = """
 import kgwb
@@ -12,12 +13,6 @@ workbench = kgwb.Workbench(kgwb.open_kg("films"), "rules")
 workbench.begin("Who directed Arrival?")
 debugger = workbench.debug()
 """
-
-
-def test_a_notebook_that_was_not_run_shows_what_it_carries(lab: Site) -> None:
-    with lab.visit("10_chatty_kg.ipynb", outputs=True) as page:
-        page.cell('workbench.cell("vertex_selection")').wait("in this dialogue")
-        assert "model not found" not in page.text.casefold()
 
 
 def test_a_notebook_that_a_person_ran_and_saved_shows_its_widgets_without_their_kernel(
@@ -30,9 +25,8 @@ def test_a_notebook_that_a_person_ran_and_saved_shows_its_widgets_without_their_
         page.cell(2).wait("Arrival")
         page.page.evaluate("jupyterapp.commands.execute('docmanager:save')")
         page.reload()
-        page.cell(1).wait("Denis Villeneuve").tab(
-            "Answer", until="Where the time went"
-        )  # its kernel lives
+        # Its kernel lives
+        page.cell(1).wait("Denis Villeneuve").tab("Answer", until="Where the time went")
         page.page.evaluate("jupyterapp.serviceManager.sessions.shutdownAll()")
         page.page.evaluate("jupyterapp.commands.execute('docmanager:save')")
         page.reload()
@@ -47,11 +41,8 @@ def test_a_notebook_that_a_person_ran_and_saved_shows_its_widgets_without_their_
 
 def test_the_first_notebook_runs_from_top_to_bottom(site: Site) -> None:
     with site.visit("00_start.ipynb") as page:
-        page.run_all()
+        if site.server.kind != "voila":  # which has run every cell
+            assert walk(page, "00_start.ipynb") == []
         page.cell('ask("Who directed Stalker?")').wait("Andrei Tarkovsky")
-        page.cell("When did he die?").wait("1986")
-        page.cell("When was the director of Arrival born?").wait("1967")
-        page.cell("the shoe size of").wait("not in this graph")
-        subgraph, debugger = page.cell("workbench.subgraph("), page.cell("workbench.debug(")
-        subgraph.wait("✓")
-        debugger.click("Continue", until="Daniel Radcliffe")
+        page.cell("workbench.subgraph(").wait("✓")
+        page.cell("workbench.debug(").click("Continue", until="Daniel Radcliffe")

@@ -7,28 +7,21 @@ from playwright.sync_api import expect
 
 from browser.harness import Site
 
-STRANGE = "strange.ipynb"
-
-
-def change_a_word(site: Site, notebook: str) -> str:
-    """Write a copy of a notebook that is not as it came; its name. JupyterLab does not trust it."""
-    folder = site.server.folder / "notebooks"
-    content = nbformat.read(folder / notebook, as_version=4)
-    content.cells[0].source += " Changed."
-    nbformat.write(content, folder / STRANGE)
-    return STRANGE
-
 
 def test_kgwbs_own_notebooks_are_trusted_and_have_their_styles(lab: Site) -> None:
     with lab.visit("00_start.ipynb", outputs=True) as page:
         banner = page.cell('workbench.ask("Who directed Stalker?")').show().output.locator(".big")
         expect(banner.first).to_have_css("font-size", "21px")
+        assert "model not found" not in page.text.casefold()
 
 
 def test_an_untrusted_notebook_reads_well_without_a_style_sheet(lab: Site) -> None:
     lab.server.renew(outputs=True)
-    name = change_a_word(lab, "00_start.ipynb")
-    with lab.visit(name, outputs=True) as page:
+    folder = lab.server.folder / "notebooks"
+    content = nbformat.read(folder / "00_start.ipynb", as_version=4)
+    content.cells[0].source += " Changed."
+    nbformat.write(content, folder / "strange.ipynb")
+    with lab.visit("strange.ipynb", outputs=True) as page:
         answer = page.cell('workbench.ask("Who directed Stalker?")')
         answer.wait("Stalker — director → Andrei Tarkovsky")
         assert answer.output.locator("style").count() == 0

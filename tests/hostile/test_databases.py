@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import re
 
-import pytest
 from page import record_html
-from ragonite import FINISH, RAGONITE, cited, passages, ragonite, script, sql, use
+from ragonite import FINISH, RAGONITE, cited, passages, ragonite, script, sql
 from small import films
 
 from hostile.corpus import IRIS, QUOTES, texts
@@ -32,20 +31,20 @@ ATTACKS = (
 SETTINGS = RAGONITE.settings(sql_timeout_s=2)
 
 
-@pytest.mark.parametrize("attack", [*ATTACKS, *QUOTES])
-def test_a_query_can_only_read_the_tables(attack: str) -> None:
+def test_a_query_can_only_read_the_tables() -> None:
     database = open_database(films(), SETTINGS, Embeddings("lexical"))
     [path] = cache_dir().glob("ragonite-*.sqlite")
     before = path.read_bytes()
-    assert database.execute_sql(attack, SETTINGS).error
-    assert database.execute_sql("SELECT count(*) FROM film", SETTINGS).rows == (("4",),)
-    assert path.read_bytes() == before
+    for attack in (*ATTACKS, *QUOTES):
+        assert database.execute_sql(attack, SETTINGS).error, attack[:200]
+        assert database.execute_sql("SELECT count(*) FROM film", SETTINGS).rows == (("4",),)
+        assert path.read_bytes() == before, attack[:200]
     assert not (cache_dir() / "x").exists()
 
 
 def test_hostile_labels_and_literals_remain_values() -> None:
     """In tables, in passages, in prompts and on the page."""
-    for number, bundle in enumerate(bundles(texts(400))):
+    for number, bundle in enumerate(bundles(texts(200))):
         words = tuple(f"INJECTED {text}" for text in bundle)
         kg = graph(words, IRIS[number % len(IRIS)])
         asked = sql("SELECT * FROM novel"), passages(words[0]), FINISH
@@ -64,13 +63,3 @@ def test_hostile_labels_and_literals_remain_values() -> None:
             assert_quoted(json.dumps(request.variables.get("earlier")))
         for step in run.steps:
             assert Page(record_html(step.output)).odd == []
-
-
-def test_hostile_arguments_are_errors_that_the_model_is_shown() -> None:
-    for bundle in bundles(texts(80)):
-        model = Scripted(
-            script(sql(bundle[0]), use("passages", question=bundle[1]), sql(bundle[2]))
-        )
-        run = ragonite(model).go()
-        assert run.status == "done"
-        assert run.output("sql[turn 1]").error

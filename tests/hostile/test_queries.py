@@ -26,12 +26,12 @@ from small import DIRECTED, chatty, films, qir
 
 import kgwb
 from hostile.corpus import FORBIDDEN as STATEMENTS
-from hostile.corpus import HALVES, NO_IRIS, SEED, texts
+from hostile.corpus import SEED, texts
 from hostile.runs import EACH, HARMLESS, bundles, bundles_with_long_texts, hostile_run
 from hostile.servers import Server, serving
-from kgwb import Workbench, open_kg
+from kgwb import open_kg
 from kgwb.cli import main
-from kgwb.errors import GraphError, KgwbError, OverrideError, QueryError, QueryRefusedError
+from kgwb.errors import GraphError, KgwbError, QueryError, QueryRefusedError
 from kgwb.kg import Graph
 from kgwb.kg.dialects import DIALECTS
 from kgwb.kg.label_search import lowercase_words
@@ -98,7 +98,7 @@ def test_no_label_changes_what_an_engine_is_asked(
         )
         shapes(kg, "once", sent)  # what is learnt of the graph before the first search
         asked = 0
-        for text in LABELS if name in ("generic", "virtuoso") else LABELS[::10]:
+        for text in LABELS[:: 2 if name in ("generic", "virtuoso") else 10]:
             tame = " ".join(
                 f"{'abcdefghijklmnopqrstuvwxyz'[n % 26]}{n}".ljust(len(word), "x")[
                     : max(len(word), 1)
@@ -144,16 +144,6 @@ def test_every_label_is_found_and_read_as_it_was_written() -> None:
             assert vertex in kg.exact([text]).get(text, ()), f"{text!r} is not found"
 
 
-@pytest.mark.parametrize("text", [*HALVES, *NO_IRIS])
-def test_what_no_query_can_say_is_said(text: str, kg: Graph) -> None:
-    names = kg.names([URIRef(text)] if text in NO_IRIS else [])
-    assert all(isinstance(name, str) for name in names.values())
-    try:
-        kg.search(text, 5)
-    except QueryError as error:
-        assert "half a character" in str(error)
-
-
 # --- generated queries
 
 
@@ -167,8 +157,7 @@ def test_no_text_changes_the_form_of_a_generated_query() -> None:
         harmless.update(map(shape, queries_of(hostile_run(bundle, number))))
     asked = 0
     for number, bundle in enumerate(bundles(LABELS)):
-        run = hostile_run(bundle, number)
-        for query in queries_of(run):
+        for query in queries_of(hostile_run(bundle, number)):
             asked += 1
             assert shape(query) in harmless, f"{query}\nof {bundle!r:.500}"
     assert asked > 1_000
@@ -176,40 +165,6 @@ def test_no_text_changes_the_form_of_a_generated_query() -> None:
 
 def queries_of(run: Run) -> list[str]:
     return [call.request["query"] for call in run.calls.values() if "query" in call.request]
-
-
-def test_rules_make_nothing_of_hostile_questions() -> None:
-    """The whole pipeline with `rules`, on the sample graph: an answer, or that there is none."""
-    bench = Workbench(open_kg("films"), "rules")
-    for text in LABELS[::4]:
-        if len(text) > 2_000 or not text.strip():
-            continue
-        run = bench.begin(f"Who directed {text}?")
-        bench.new_dialogue()
-        try:
-            run.go()
-        except KgwbError as error:
-            assert run.status == "failed", error
-        for query in queries_of(run):
-            assert_reads(query)
-
-
-def test_prompts_are_filled_once() -> None:
-    """No placeholder inside a value is filled, and no value begins a message of its own."""
-    for number, bundle in enumerate(bundles(LABELS)):
-        run = hostile_run(bundle, number)
-        for call in run.calls.values():
-            if call.kind != "model":
-                continue
-            messages = call.request["content"]["messages"]
-            assert [role for role, _ in messages] == ["system", "user"]
-            told = messages[1][1]
-            if call.request["task"].endswith("qir"):
-                assert run["qir"].inputs["question"].strip() in told
-            for braces in ("{{question}}", "{{entity}}", "{{candidates}}"):
-                assert told.count(braces) >= run.question.count(braces) * (
-                    "qir" in call.request["task"]
-                )
 
 
 # --- what would change, load, or ask elsewhere
@@ -320,7 +275,7 @@ def test_what_a_person_types_in_a_widget_does_not_reach_it(kg: Graph) -> None:
     fork = run.fork(kg=kg)
     cell = AgentCell(session_of(run), "query_generator")
     size = len(run.unrecorded_graph.store)  # type: ignore[union-attr]
-    for query in FORBIDDEN[::25]:
+    for query in FORBIDDEN[::60]:
         press(cell, "Run query", sparql=query)
         settle(cell.graph_worker)
         assert "Failed" in read(cell) or "row" in read(cell)
@@ -328,29 +283,22 @@ def test_what_a_person_types_in_a_widget_does_not_reach_it(kg: Graph) -> None:
     assert fork.unrecorded_graph is not None
 
 
-def overridden(query: str, *, patterns: bool) -> dict[str, Any]:
-    """What is put in the place of two agents' outputs, with a query as it is or in its patterns."""
+def overrides_with(query: str, place: int) -> str:
+    """The lines of a run file that put a query in the place of two agents' outputs.
+
+    It is the query itself in every second place, else it is in the parts that a query is made of.
+    """
     made = CandidateQuery(query, (("<a:a>", "<a:b>", "?person"),), ("director",), 0.9)
-    if patterns:
-        patterns_of = ((query, "<a:b>", "?person"),)
-        made = replace(made, sparql="SELECT ?person { }", patterns=patterns_of, filters=query)
+    if place % 2:
+        patterns = ((query, "<a:b>", "?person"),)
+        made = replace(made, sparql="SELECT ?person { }", patterns=patterns, filters=query)
     queries = [to_data(made)]
-    return {
+    values = {
         "query_generator": {"queries": queries, "before_truncation": 1},
         "predicate_selection": {"queries": queries, "predicates": ["director"]},
     }
-
-
-@pytest.mark.parametrize("patterns", [True, False], ids=["in the patterns", "as the query"])
-def test_what_is_put_in_by_hand_does_not_reach_it(patterns: bool, kg: Graph) -> None:
-    """A stranger's run file may hold such an override, and be opened with a graph."""
-    run = recorded()
-    for query in FORBIDDEN[::20]:
-        live = run.fork().fork(kg=kg)
-        for agent, made in overridden(query, patterns=patterns).items():
-            live.override(agent, made)
-        with suppress(GraphError, OverrideError):
-            live.go()
+    overrides = [{"override": {"step": step, "value": value}} for step, value in values.items()]
+    return "".join(json.dumps(override) + "\n" for override in overrides)
 
 
 def test_a_run_file_with_a_forbidden_override_asks_nothing(
@@ -360,12 +308,9 @@ def test_a_run_file_with_a_forbidden_override_asks_nothing(
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
     header = json.loads(lines[0]) | {"source": f"{server.url}/sparql"}
     calls = [line for line in lines if line.startswith('{"call"')]
-    for query in FORBIDDEN[::40]:
-        overrides = [
-            json.dumps({"override": {"step": agent, "value": made}}) + "\n"
-            for agent, made in overridden(query, patterns=False).items()
-        ]
-        path.write_text("".join([json.dumps(header) + "\n", *calls, *overrides]))
+    for place, query in enumerate(FORBIDDEN[::15]):
+        entries = [json.dumps(header) + "\n", *calls, overrides_with(query, place)]
+        path.write_text("".join(entries))
         seen = len(server.seen)
         kgwb.load_run(path)
         assert len(server.seen) == seen, "loading a run file sends no query"
@@ -374,7 +319,7 @@ def test_a_run_file_with_a_forbidden_override_asks_nothing(
 
 
 def test_what_a_model_says_does_not_reach_it(kg: Graph, server: Server) -> None:
-    for query in FORBIDDEN[::15]:
+    for query in FORBIDDEN[::30]:
         triple = {"subject": query, "predicate": query, "object": f"?x {query}"}
         said = qir("a | b | ?x") | {
             "entities": [query],
@@ -390,7 +335,7 @@ def test_what_a_model_says_does_not_reach_it(kg: Graph, server: Server) -> None:
 def test_what_the_command_line_is_given_does_not_reach_it(
     capsys: pytest.CaptureFixture[str], server: Server
 ) -> None:
-    for query in FORBIDDEN[::60]:
+    for query in FORBIDDEN[::120]:
         question = query.replace("\x00", "").strip() or "?"
         main(["ask", "--kg", f"{server.url}/sparql", "--", question])
     assert server.seen

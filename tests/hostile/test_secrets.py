@@ -10,7 +10,6 @@ import logging
 import sqlite3
 import subprocess
 import sys
-import time
 import traceback
 import zlib
 from collections.abc import Callable, Iterator
@@ -23,22 +22,17 @@ import ipywidgets as widgets
 import nbformat
 import pytest
 from nbclient import NotebookClient
-from page import press, settle
 from rdflib import URIRef
-from small import DIRECTED, chatty, films
+from small import DIRECTED, chatty
 
-import kgwb
 from hostile.servers import Said, Seen, serving
 from kgwb import cli, open_kg
 from kgwb.errors import KgwbError
 from kgwb.kg import Graph
-from kgwb.llm import Scripted, check_models, model
+from kgwb.llm import Scripted, model
 from kgwb.run import Run
 from kgwb.run.store import STORE_FILE
 from kgwb.show.notebook import to_html
-from kgwb.text import mask_url, mask_urls_in_text
-from kgwb.ui.chat import Chat
-from kgwb.ui.choosers import GraphChooser
 from kgwb.ui.debugger import VIEW_LABELS, Debugger
 from kgwb.ui.session import session_of
 
@@ -77,7 +71,7 @@ SECRETS = (
     base64.b64encode(f"reader:{PASSWORD}".encode()).decode()[:-4],
     *(form[4:-4] for secret in (KEY, ODD_KEY, PASSWORD, API_KEY) for form in in_base64(secret)),
 )
-STATUSES = (200, 206, 301, 400, 401, 403, 404, 429, 500, 503)
+STATUSES = (200, 206, 301, 401, 404, 429, 503)
 
 
 def assert_no_secret(where: str, *things: object) -> None:
@@ -163,12 +157,12 @@ def _everything_is_logged(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
     assert_no_secret("the log", *(record.getMessage() + repr(record.args) for record in ours))
 
 
-@pytest.mark.parametrize("key", [KEY, ODD_KEY], ids=["of a known form", "of no form"])
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("status", STATUSES)
 def test_key_that_a_model_server_sends_back_is_masked_everywhere(
-    status: int, protocol: str, key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    status: int, protocol: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    key = ODD_KEY if status in (200, 429) else KEY
     says, spec, variable = PROTOCOLS[protocol]
     monkeypatch.setenv(variable, key)
     monkeypatch.setattr("kgwb.llm.remote.INITIAL_BACKOFF_S", 0.0)
@@ -185,15 +179,6 @@ def test_key_that_a_model_server_sends_back_is_masked_everywhere(
             assert_no_secret("the error of a list", shown_error(error))
     assert_no_secret("the model", repr(made))
     assert_no_secret_in_run(run, tmp_path)
-
-
-def test_key_that_a_server_lists_as_a_model_is_masked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    monkeypatch.setenv("OLLAMA_API_KEY", KEY)
-    with serving(openai_says(200)) as openai, serving(ollama_says(200)) as ollama:
-        monkeypatch.setenv("OPENAI_BASE_URL", f"{openai.url}/v1")
-        monkeypatch.setenv("OLLAMA_HOST", ollama.url)
-        assert_no_secret("what there is", *check_models())
 
 
 # --- endpoints
@@ -237,7 +222,7 @@ def address(url: str, scheme: str = "http") -> str:
 
 
 @pytest.mark.parametrize("status", STATUSES)
-@pytest.mark.parametrize("dialect", ["generic", "virtuoso", None])
+@pytest.mark.parametrize("dialect", ["virtuoso", None])
 def test_password_that_an_endpoint_sends_back_is_masked_everywhere(
     status: int, dialect: str | None, tmp_path: Path
 ) -> None:
@@ -266,22 +251,6 @@ def test_password_that_an_endpoint_sends_back_is_masked_everywhere(
     assert_no_secret_in_run(run, tmp_path)
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        "http://127.0.0.1:9",
-        "http://127.0.0.1:9/a b",
-        "http://kgwb.invalid",
-        "http://127.0.0.1:9/\x7f",
-    ],
-)
-def test_error_of_an_unreachable_endpoint_has_no_password(url: str) -> None:
-    kg = graph(url, dialect="generic")
-    with pytest.raises(KgwbError) as caught:
-        kg.select("SELECT * { ?s ?p ?o }")
-    assert_no_secret("the error", shown_error(caught.value))
-
-
 PLAIN = ("http://h/g", "json")
 """Values of parameters that are shown."""
 FORMS = {
@@ -296,10 +265,7 @@ FORMS = {
         f"{{}}/sparql?{name}=k9Zq2ofit&default-graph-uri={PLAIN[0]}&format={PLAIN[1]}",
         ["k9Zq2"],
     )
-    for name in (
-        "sig signature jwt code sid session SessionID credential bearer private pw pin login key access_token"
-        " k unheard-of"
-    ).split()
+    for name in ("sig SessionID bearer pw key access_token k unheard-of").split()
 }
 """Addresses, and the parts of them that must not be shown."""
 
@@ -326,21 +292,10 @@ def test_an_address_is_shown_without_its_secrets(
                 kg.select("SELECT * { ?s ?p ?o }")
             seen = [repr(kg), kg.source, kg.identity, str(caught.value)]
             cli.main(["ask", "--kg", url, "--save", str(out / "run"), "Who directed Arrival?"])
-            cli.main(
-                [
-                    "bench",
-                    "--kg",
-                    url,
-                    "--questions",
-                    str(questions),
-                    "--out",
-                    str(out),
-                    "--save-runs",
-                ]
-            )
+            files = ["--questions", str(questions), "--out", str(out), "--save-runs"]
+            cli.main(["bench", "--kg", url, *files])
             cli.main(["doctor", "--kg", url])
             cli.main(["serve", "--kg", url, "--dataset", f"http://d={url}", "--port", "0"])
-            cli.main(["serve", "--dataset", f"={url}"])
             with pytest.raises(SystemExit):
                 cli.main(["serve", "--kgs", url])
             assert server.seen
@@ -348,20 +303,16 @@ def test_an_address_is_shown_without_its_secrets(
             *capsys.readouterr(),
             *(text_of(file) for file in out.rglob("*") if file.is_file()),
         ]
-        for secret in hidden:
-            assert [
-                text[max(0, at - 99) : at + 99] for text in seen if (at := text.find(secret)) >= 0
-            ] == []
+        assert [text for text in seen if any(secret in text for secret in hidden)] == []
         assert "default-graph-uri" not in url or all(value in kg.source for value in PLAIN)
 
 
 def test_identity_does_not_depend_on_the_key() -> None:
-    urls = [
-        f"http://h/sparql?{rest}" for rest in ("", "k=1", "k=2", "k=1&key=1", "graph=a", "graph=b")
-    ]
-    assert len({open_kg(url).identity for url in urls}) == len(urls)
-    for one, same in (("http://a:b@h/sparql?key=1", "http://h/sparql?key=2"), (urls[1], urls[1])):
-        assert open_kg(one).identity == open_kg(same).identity
+    rests = ("", "k=1", "k=2", "k=1&key=1", "graph=a", "graph=b")
+    identities = {open_kg(f"http://h/sparql?{rest}").identity for rest in rests}
+    assert len(identities) == len(rests)
+    one, same = (open_kg(f"http://{end}") for end in ("a:b@h/sparql?key=1", "h/sparql?key=2"))
+    assert one.identity == same.identity
 
 
 def test_a_hint_of_kgwb_is_not_masked() -> None:
@@ -408,17 +359,6 @@ def test_message_of_a_server_is_cut_before_it_is_masked() -> None:
         assert len(server.seen) == len(SHAPES)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-def test_masking_takes_time_in_proportion(shape: str) -> None:
-    def seconds(size: int) -> float:
-        began = time.process_time()
-        mask_urls_in_text(shape * (size // len(shape)))
-        mask_url(shape * (size // len(shape)))
-        return time.process_time() - began
-
-    assert seconds(400_000) <= 12 * seconds(100_000) + 0.5
-
-
 ODD = {
     "v": {"type": "uri", "value": "http://e/ \x1b[31mred\x1b]0;t\x07\u202e"},
     "n": {
@@ -456,26 +396,19 @@ def test_warnings_of_libraries_have_no_control_characters(logging_by: str, tmp_p
     assert logging_by or not done.stderr
 
 
-UNCLEAR = [
-    f"http://reader:{mark.join(PASSWORD.split('/'))}@h/sparql?apikey={API_KEY}" for mark in "/?#"
-]
-
-
-@pytest.mark.parametrize(
-    "url",
-    [
-        *(address("127.0.0.1:9", scheme) for scheme in ("HTTP", "ftp", "htp", "http:")),
-        *UNCLEAR,
-        f"reader:{PASSWORD}@h/sparql?apikey={API_KEY}",
-    ],
+NOWHERE = (
+    *(address(host) for host in ("127.0.0.1:9", "127.0.0.1:9/a b", "kgwb.invalid", "h/\x7f")),
+    *(address("127.0.0.1:9", scheme) for scheme in ("HTTP", "ftp", "http:")),
+    *(f"http://reader:{mark.join(PASSWORD.split('/'))}@h/sparql?key={API_KEY}" for mark in "/?#"),
+    f"reader:{PASSWORD}@h/sparql?apikey={API_KEY}",
 )
-def test_invalid_address_is_shown_without_secrets(url: str) -> None:
-    try:
-        kg = open_kg(url)
-    except KgwbError as error:
-        assert_no_secret("the error", str(error), repr(error))
-    else:
-        assert_no_secret("the graph", repr(kg), kg.source)
+
+
+@pytest.mark.parametrize("url", NOWHERE)
+def test_an_address_without_a_server_is_shown_without_secrets(url: str) -> None:
+    with pytest.raises(KgwbError) as caught:
+        open_kg(url, dialect="generic").select("SELECT * { ?s ?p ?o }")
+    assert_no_secret("the error", shown_error(caught.value))
 
 
 # --- what is kept and shown
@@ -504,21 +437,14 @@ def test_command_line_shows_and_writes_no_secret(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    questions = one_question(tmp_path)
-    for status in (200, 401, 500):
+    files = ["--questions", str(one_question(tmp_path)), "--out", str(tmp_path), "--save-runs"]
+    for status in (200, 401):
         with serving(sparql_says(status)) as server, serving(openai_says(status)) as models:
-            kg = address(server.url)
-            setup = ["--kg", kg, "--model", f"openai:m@{models.url}/v1"]
-            out = tmp_path / f"out{status}"
-            cli.main(
-                ["ask", *setup, "--save", str(out / "run.jsonl"), "--json", "Who directed Arrival?"]
-            )
-            cli.main(["ask", *setup, "Who directed Arrival?"])
-            given = ["--questions", str(questions), "--out", str(out / "bench"), "--save-runs"]
-            cli.main(["bench", *setup, *given])
+            setup = ["--kg", address(server.url), "--model", f"openai:m@{models.url}/v1"]
+            cli.main(["ask", *setup, "--json", "Who directed Arrival?"])
+            cli.main(["bench", *setup, *files])
             cli.main(["doctor", *setup])
         assert server.seen
-        assert models.seen or status >= 300
     said = capsys.readouterr()
     assert_no_secret("the terminal", said.out, said.err)
     assert_no_secret_in_files(tmp_path)
@@ -560,23 +486,3 @@ def test_executed_notebook_has_no_secret(tmp_path: Path, monkeypatch: pytest.Mon
     assert "Arrival" in text
     assert_no_secret("the notebook", text, text.replace("\\u001b", "\x1b"))
     assert_no_secret_in_files(tmp_path)
-
-
-def test_choosers_and_chat_show_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
-    with serving(sparql_says(401)) as server:
-        chooser = GraphChooser("")
-        for url in (address(server.url), f"{server.url}?sig={ODD_KEY}", f"{server.url}?{ODD_KEY}"):
-            press(chooser, "Choose", name=url)
-            settle(chooser.worker)
-            assert_no_secret("the chooser", chooser.html, chooser.get_state())
-        bench = kgwb.Workbench(graph(server.url, dialect="generic"), Scripted(DIRECTED))
-        chat = Chat(bench)
-        press(chat, "Ask", question="Who directed Arrival?")
-        settle(chat.conversation)
-        assert_no_secret("the chat", chat.static_html(), chat.html, chat.get_state())
-    with serving() as server:
-        chooser.open_graph(address(server.url)).result()
-        assert chooser.kg is not None
-        assert_no_secret("the chooser", chooser.get_state(), repr(chooser), chooser.html)
-        assert_no_secret("the chooser", chooser.static_html())
-    assert films()

@@ -25,7 +25,6 @@ from kgwb.llm import Scripted
 from kgwb.run import Run
 from kgwb.run.answers import Answer, Candidate, Value
 from kgwb.run.steps import format_tree
-from kgwb.show.form import OutputForm
 from kgwb.show.html import iri_link as linked
 from kgwb.show.html import static_page
 from kgwb.show.notebook import to_html
@@ -41,15 +40,12 @@ from kgwb.ui.session import session_of
 from kgwb.ui.subgraph import SubgraphPanel, to_vis_network
 from kgwb.workbench import Workbench
 
-COUNT = 1_000
+COUNT = 500
 """Texts tried in every place a run shows."""
 ALL = tuple(enumerate(bundles(texts(COUNT))))
-BATCHES = 5
+BATCHES = 4
 AS_IT_IS = re.compile(r'(<style>[^<]*</style>)?<section class="kg tex2jax_ignore mathjax_ignore"')
 """How all markup begins: MathJax leaves alone what is inside."""
-
-STYLE_RULE = re.compile(r"([^{}]+){((?:[^{}]|{[^{}]*})*)}")
-"""A rule of a style sheet, or an at-rule with rules inside it."""
 
 
 @cache
@@ -86,43 +82,13 @@ def usual() -> frozenset[tuple[str, str]]:
     return frozenset().union(*(page.parts for page in pages))
 
 
-@cache
-def style_rules(style: str, at_rule: str = "") -> frozenset[tuple[str, str, str]]:
-    """The rules of a style, one for each selector: the at-rule around it, the selector, the declarations.
-
-    What is no rule is one without a selector.
-    """
-    rules = set()
-    for head, body in STYLE_RULE.findall(style):
-        if head.strip().startswith("@"):
-            rules |= style_rules(body, head.strip())
-            continue
-        for selector in re.split(r",(?!(?:[^()]|\([^()]*\))*\))", head):
-            rules.add((at_rule, selector.strip(), body))
-    if no_rule := STYLE_RULE.sub("", style).strip():
-        rules.add((at_rule, "", no_rule))
-    return frozenset(rules)
-
-
-def static_style_rules(style: str) -> frozenset[tuple[str, str, str]]:
-    """The rules that are nested in the rule for static sections, each as in the style sheet."""
-    nested = re.fullmatch(r"\.kg\[data-static\]{(.*)}", style, re.S)
-    if nested is None:
-        return frozenset({("", "", style)})
-    rules = set()
-    for at_rule, selector, body in style_rules(nested[1]):
-        whole = selector if not selector or "&" in selector else f"& {selector}"
-        rules.add((at_rule, whole.replace("&", ".kg"), body))
-    return frozenset(rules)
-
-
 def assert_only_text(html: str, where: str) -> Page:
     page = Page(html)
     assert page.odd == [], where
     assert page.parts <= usual(), (where, page.parts - usual())
-    assert all(static_style_rules(style) <= style_rules(load_style()) for style in page.styles), (
-        where
-    )
+    for style in page.styles:
+        assert "@import" not in style, where
+        assert all(body in load_style() for body in re.findall(r"{[^{}]*}", style)), where
     assert not CONTROL_CHARACTERS.search(html), where
     assert not page.text or AS_IT_IS.match(html), where
     html.encode()
@@ -156,29 +122,6 @@ def test_texts_for_a_terminal_do_nothing_to_it(
 
 
 # --- widgets
-
-
-@pytest.mark.parametrize(
-    "strange",
-    [
-        "x",
-        ".kg { color: red }",
-        ".kg .odd { margin: 0 }",
-        "@import url(http://evil.example/);",
-        "@import url(http://evil.example/); .kg.kg.kg tr { background: none }",
-        "@media print { .kg { color: red } }",
-        ".kg[data-static].kg.kg tr{ background: none; color: red }",
-    ],
-)
-def test_a_strange_style_is_noticed(strange: str) -> None:
-    own = static_page("text")
-    assert_only_text(own, "our own style")
-    for html in (
-        own.replace("<style>", "<style>" + strange),
-        own.replace("</style>", strange + "</style>"),
-    ):
-        with pytest.raises(AssertionError, match="a strange style"):
-            assert_only_text(html, "a strange style")
 
 
 def shown_by_widgets(run: Run, one_in: int = 9) -> Iterator[str]:
@@ -216,7 +159,7 @@ def test_widgets_show_text_and_nothing_else(batch: int) -> None:
 
 
 def test_the_chat_shows_text_and_nothing_else() -> None:
-    for bundle in [*bundles(texts(COUNT))][::15]:
+    for bundle in [*bundles(texts(COUNT))][::8]:
         bench = Workbench(films(), Scripted(lambda request: "no JSON"))
         for question in bundle:
             if question.strip():
@@ -234,12 +177,10 @@ def test_the_chat_shows_text_and_nothing_else() -> None:
 
 def surveyed(bundle: tuple[str, ...]) -> Survey:
     """A survey that has each text as the name or description of a class or predicate, a value, a language."""
-    kinds, words = (
-        [URIRef(f"http://example.org/{n}") for n in range(len(bundle))],
-        map(Literal, bundle),
-    )
+    kinds = [URIRef(f"http://example.org/{n}") for n in range(len(bundle))]
+    words = [Literal(text) for text in bundle]
     values = [
-        ValueSurvey("string", XSD.string, 3, 3, (word, *map(Literal, bundle[:2])), n % 2 == 0)
+        ValueSurvey("string", XSD.string, 3, 3, (word, *words[:2]), n % 2 == 0)
         for n, word in enumerate(words)
     ]
     values += [
@@ -251,19 +192,17 @@ def surveyed(bundle: tuple[str, ...]) -> Survey:
         PropertySurvey(iri, 1, 2, (value,), (inner,), 1)
         for iri, value in zip(kinds, values, strict=False)
     )
+    named = list(zip(kinds, bundle, strict=True))
     return Survey(
         triples=9,
         things=9,
         predicates=9,
-        classes=tuple(
-            ClassSurvey(iri, name, 2, 3, (kinds[0],), used)
-            for iri, name in zip(kinds, bundle, strict=True)
-        ),
+        classes=tuple(ClassSurvey(iri, name, 2, 3, (kinds[0],), used) for iri, name in named),
         unlabelled=1,
         languages=tuple((text, 1) for text in bundle),
         unused=tuple(kinds),
         both_ways=((kinds[3], 2, 1),),
-        notes=tuple(zip(kinds, bundle, strict=True)),
+        notes=tuple(named),
         names=tuple(zip(kinds, reversed(bundle), strict=True)),
     )
 
@@ -340,16 +279,6 @@ def test_what_is_no_iri_is_shown_and_not_asked_for(value: str) -> None:
     assert not [
         call for call in [*run.calls.values()][before:] if value in str(call.request.get("query"))
     ]
-
-
-def test_every_form_holds_what_it_shows() -> None:
-    """A form that is not touched gives back what came: nothing is lost or cleaned on the way."""
-    for _, run in runs(0):
-        for step in run.steps:
-            if step.done:
-                form = OutputForm(step)
-                assert form.parse(form.initial_values) == step.output
-                assert Page(form.render()).odd == []
 
 
 def test_right_to_left_texts_stand_alone() -> None:

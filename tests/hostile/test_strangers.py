@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any
 import ipywidgets as widgets
 import pytest
 from hypothesis import strategies as st
-from small import DIRECTED, HOMONYMS, chatty, films
+from small import HOMONYMS, chatty
 
 import kgwb
 from hostile.corpus import outcomes, texts
@@ -22,7 +21,7 @@ from hostile.runs import Page, bundles, hostile_run
 from hostile.servers import serving
 from hostile.test_replies import JUNK
 from kgwb.errors import InputError, KgwbError, NotRecordedError, PromptError, RunFileError
-from kgwb.llm import ChatRequest, Message, Scripted
+from kgwb.llm import Scripted
 from kgwb.run.models import Replay
 from kgwb.run.prompts import Prompts, shipped_folder
 from kgwb.run.steps import call_key
@@ -31,7 +30,7 @@ from kgwb.text import CONTROL_CHARACTERS
 from kgwb.ui.debugger import VIEW_LABELS, Debugger
 from kgwb.ui.session import session_of
 
-MUTATED = 1_500
+MUTATED = 600
 """Spoilt run files that are loaded; each tenth that loads is shown in every form."""
 WATCHERS: list[list[tuple[str, Any]]] = []
 """Who is told what the process does; a hook of the interpreter can never be taken away."""
@@ -113,47 +112,22 @@ def load(path: Path) -> Any:
 
 
 ODD: dict[str, list[Any]] = {
-    "system": [
-        *"../../evil os chatty_kg.pipeline __pycache__ /etc".split(),
-        "",
-        None,
-        1,
-        ["chatty_kg"],
-    ],
-    "models": [
-        {"": "replay:/etc/passwd"},
-        {"": "openai:x@http://{url}/v1"},
-        {"qir": 1},
-        [],
-        "x",
-        None,
-    ],
-    "embeddings": [
-        *"/etc ../../evil http://{url}/model some/model lexical\x00".split(),
-        1,
-        None,
-        [],
-    ],
-    "source": [*"http://{url}/sparql /etc/passwd ../../x".split(), None, {"a": 1}],
-    "graph": [*"http://{url}/sparql /etc/passwd".split(), None, 5, ["x"]],
-    "prompts": [
-        {"../../tmp/evil": "x"},
-        {"/etc/passwd": "x"},
-        {"chatty_kg/qir": 1},
-        ["x"],
-        "x",
-        None,
-    ],
+    "system": ["../../evil", "os", "chatty_kg.pipeline", None, ["chatty_kg"]],
+    "models": [{"": "replay:/etc/passwd"}, {"": "openai:x@http://{url}/v1"}, {"qir": 1}, []],
+    "embeddings": ["/etc", "http://{url}/model", "lexical\x00", None, []],
+    "source": ["http://{url}/sparql", "/etc/passwd", None],
+    "graph": ["http://{url}/sparql", "/etc/passwd", None, 5],
+    "prompts": [{"../../tmp/evil": "x"}, {"/etc/passwd": "x"}, {"chatty_kg/qir": 1}, ["x"], None],
     "settings": [
         *({"theta": -1}, {"theta": 10**400}, {"evil": 1}, [], None, {"temperature": "hot"}),
         *({"workers": True}, {"profile": "evil"}, {"model_timeout_s": float("nan")}),
     ],
-    "dialogue": [None, {"turns": 1}, {"turns": [{"question": 1}]}, [], "x"],
+    "dialogue": [None, {"turns": 1}, {"turns": [{"question": 1}]}, []],
     "vocabulary": [None, {"labels": 1}, {"labels": ["javascript:x"]}, {"languages": ['en") } #']}],
-    "question": ["", None, 1, [], "x" * 10**6, "a " * 10**4, "\ud800", "<script>", "\x1b[2J"],
-    "id": [None, [], {}, 1, "../../x", ""],
-    "created": [None, [], 1, "<b>"],
-    "kgwb_run": [0, 2, True, "1", None, 1.0, [], 10**30],
+    "question": ["", None, [], "x" * 10**6, "a " * 10**4, "\ud800", "\x1b[2J"],
+    "id": [None, [], 1, "../../x"],
+    "created": [None, [], "<b>"],
+    "kgwb_run": [0, 2, True, "1", None, 1.0, 10**30],
 }
 HEADERS: list[dict[str, Any]] = [
     {field: value} for field, values in ODD.items() for value in values
@@ -202,7 +176,7 @@ def test_whatever_an_entry_says_nothing_is_opened(
     assert_harmless("".join([*saved, line + "\n"]).encode(), tmp_path)
 
 
-@pytest.mark.parametrize("depth", range(300, 1_100, 7))
+@pytest.mark.parametrize("depth", [300, 900, *range(960, 1_020, 3), 1_100])
 def test_a_file_nested_to_any_depth(depth: int, saved: list[str], tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     nested = '{"a":' * depth + "1" + "}" * depth
@@ -279,12 +253,7 @@ def assert_shown(run: Any, *, widgets_too: bool = False) -> None:
 # --- paths
 
 
-NAMES = [
-    "",
-    "a\x00b",
-    "a\nb",
-    *"../x ../../etc/x /etc/x a/../../x . .. a//b a/ ~/x a\\..\\x C:x".split(),
-]
+NAMES = ["", "a\x00b", "a\nb", *"../x /etc/x a/../../x .. a//b a/ ~/x a\\..\\x C:x".split()]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -308,23 +277,6 @@ def test_saving_a_strangers_run_writes_where_the_person_says(
     assert sorted(tmp_path.iterdir()) == [out, path]
 
 
-def test_a_recording_with_odd_replies_is_refused(tmp_path: Path) -> None:
-    run = chatty("Who directed Arrival?", Scripted(DIRECTED)).go()
-    path = run.save(tmp_path / "run.jsonl")
-    lines = path.read_text(encoding="utf-8").splitlines()
-    for junk in JUNK:
-        for field in ("text", "prompt_tokens", "finish_reason", "mode"):
-            entries = [json.loads(line) for line in lines]
-            for entry in entries:
-                if entry.get("call", {}).get("kind") == "model":
-                    entry["call"]["reply"][field] = junk
-            path.write_text(
-                "".join(json.dumps(entry) + "\n" for entry in entries), encoding="utf-8"
-            )
-            with suppress(RunFileError, NotRecordedError, kgwb.errors.InvalidReplyError):
-                chatty("Who directed Arrival?", Replay.from_file(path)).go()  # type: ignore[arg-type]
-
-
 def test_a_hostile_run_comes_back_as_it_was_and_can_be_shown(tmp_path: Path) -> None:
     for number, bundle in [*enumerate(bundles(texts()))][::6]:
         run = hostile_run(bundle, number)
@@ -332,9 +284,3 @@ def test_a_hostile_run_comes_back_as_it_was_and_can_be_shown(tmp_path: Path) -> 
         assert again.answer == run.answer
         assert to_html(again).encode()
         assert_shown(again)
-
-
-def test_a_replay_takes_no_message_for_an_address() -> None:
-    request = ChatRequest("chatty_kg/qir", (Message("user", "replay:/etc/passwd"),))
-    with pytest.raises(NotRecordedError):
-        Replay([]).complete(request, films(), threading.Event())

@@ -6,10 +6,8 @@ import json
 import random
 import re
 
-import pytest
 from machine import PROVEN, answered, fetch, goes, produce, robodata, script, search
 from page import record_html
-from rdflib import URIRef
 from small import films, iri
 
 from hostile.corpus import IRIS, NO_IRIS, SEED, texts
@@ -21,7 +19,7 @@ from kgwb.run.exports import to_cypher, to_graphml, to_json
 from kgwb.show.notebook import to_html
 from kgwb.systems.robodata.states import TOOLS_BY_STATE
 
-RUNS, ELEMENTS = 60, 8
+RUNS, ELEMENTS = 20, 8
 WHOLE = [text for text in texts(500) if not LONE_SURROGATE.search(text)]
 """Texts without lone surrogates, because no reply with one is accepted."""
 THERE = set(films().construct("CONSTRUCT WHERE { ?s ?p ?o }"))
@@ -30,15 +28,7 @@ THERE = set(films().construct("CONSTRUCT WHERE { ?s ?p ?o }"))
 def invented(number: int) -> list[list[str]]:
     """Support elements, most of them wrong: wrong combinations, unknown ids, hostile texts."""
     chance = random.Random(SEED + number)
-    ids = [
-        "orgx:dune",
-        "orgx:denis",
-        "orgx:lynch",
-        "orgx:amy",
-        "orgx:director",
-        "orgx:starring",
-        "wdt:S1",
-    ]
+    ids = "orgx:dune orgx:denis orgx:lynch orgx:amy orgx:director orgx:starring wdt:S1".split()
     ids += [f"<{iri('dune')}>", str(iri("denis")), '"Dune"', "Dune", *WHOLE[:40], *IRIS, *NO_IRIS]
     ids = [each for each in ids if not LONE_SURROGATE.search(each)]
     lengths = (chance.choice((0, 1, 2, 3, 3, 3, 4)) for _ in range(ELEMENTS))
@@ -65,11 +55,10 @@ def test_invented_support_is_marked_and_never_part_of_the_answer() -> None:
     assert wrong > RUNS * ELEMENTS / 2
 
 
-@pytest.mark.parametrize("part", range(4))
-def test_hostile_arguments_of_tools_are_results_and_change_nothing(part: int) -> None:
+def test_hostile_arguments_of_tools_are_results_and_change_nothing() -> None:
     """Each tool gets each text as each argument. It returns a result or an error, and changes nothing."""
     kg = films()
-    for text in WHOLE[part:120:4]:
+    for text in WHOLE[:120:4]:
         remote = [goes("REMOTE", *uses("REMOTE", text)), goes("EVAL_REMOTE", search())]
         update = goes("EVAL_LOCAL", *uses("UPDATE", text), fetch("orgx:director", "orgx:dune"))
         run, _ = answered(kg, remote=remote, update=update)
@@ -109,13 +98,3 @@ def test_texts_of_a_graph_are_in_quotes_in_the_prompts_of_every_state() -> None:
         assert len(json.loads(to_json(local))["nodes"]) == len(local.nodes)
         assert to_graphml(local).startswith("<graphml")
         assert "INJECTED" not in re.sub(r'"(?:[^"\\]|\\.)*"', "", to_cypher(local))
-
-
-def test_each_id_stands_for_one_iri() -> None:
-    run, _ = answered()
-    ids = run.output("local_graph[turn 5]").id_mapping
-    for text in (*IRIS, *(f"http://e/{n}#{text}" for n, text in enumerate(IRIS))):
-        iris = (URIRef(text), URIRef(text + "x"))
-        known = ids.with_names([(each, "a") for each in iris]).with_terms(iris)
-        found = [known.find(known.format_id(each)) for each in iris]
-        assert found == [(each,) for each in iris]

@@ -25,7 +25,7 @@ from kgwb.systems.surveyor.drafter import format_result
 from kgwb.systems.surveyor.mentions import format_mentions
 from kgwb.systems.surveyor.records import Executed, Mention, Mentions
 
-LABELS = texts(1_000)
+LABELS = texts(400)
 
 
 def outside(text: str) -> str:

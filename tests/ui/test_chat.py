@@ -1,6 +1,5 @@
 """A dialogue: ask, open, word otherwise, cancel, run the later turns again."""
 
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -232,20 +231,6 @@ def test_a_new_dialogue_can_be_undone_until_something_was_asked(chat: Chat) -> N
     press(chat, "Ask", question=FIRST)
     settle(chat.conversation)
     assert "Back to the dialogue before" not in text(chat)
-
-
-def test_a_graph_is_named_by_its_file_without_its_folders(tmp_path: Path) -> None:
-    file = tmp_path / "huts.ttl"
-    file.write_text("<urn:a> <urn:b> <urn:c> .")
-    chat = Chat(kgwb.Workbench(kgwb.open_kg(file), "rules"))
-    assert "about huts.ttl" in text(chat)
-    assert f"Ask about {tmp_path}" not in chat.html
-
-
-def test_a_long_text_is_cut_with_a_number() -> None:
-    chat = chat_with(None, f"Who directed Arrival{'!' * 5_000}?")
-    press(chat, "Open")
-    assert "letters)" in text(chat)
 
 
 def test_a_turn_that_cannot_be_expressed_is_asked_of_the_system_that_can() -> None:

@@ -2,13 +2,12 @@
 
 import _thread
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from page import wait_for
-from small import DIRECTED, TEXTS, asked, chatty, made_up
+from small import DIRECTED, asked, chatty
 
 from kgwb.errors import ModelError, SettingError
 from kgwb.kg.embeddings import Embeddings
@@ -152,14 +151,6 @@ def test_a_prompt_is_seen_as_it_will_be_sent_and_nobody_is_asked() -> None:
     assert session.peek("context") is None  # it asks no model
 
 
-def test_a_prompt_is_seen_with_another_text() -> None:
-    session = Session(made_up(Scripted({})))
-    text = TEXTS["made_up/split"].replace("Split:", "Take apart:")
-    request = session.peek("split", "made_up/split", text)
-    assert request is not None and request.messages[0].content == "Take apart: What is it?"
-    assert "Take apart" not in session.run.prompts.text("made_up/split")
-
-
 # --- stale
 
 
@@ -259,13 +250,9 @@ def test_embeddings_load_from_the_start_and_a_press_waits_for_them_and_says_so(
     going = session.go()
     wait_for(lambda: "loading the embeddings, once" in heard)
     assert model.call_count() == 0
-    time.sleep(0.2)
-    waited = time.perf_counter()
     loaded.set()
     going.result(60)
     assert str(session.run.answer) == "Denis Villeneuve"
-    worked = time.perf_counter() - waited
-    assert max(step.seconds for step in session.all_steps) < worked  # it is not added to an agent's
 
 
 def test_every_widget_of_a_run_has_the_same_session() -> None:

@@ -99,7 +99,7 @@ def read(run: Run, key: str) -> str:
     ).text
 
 
-LONG_RUNS = {"dog", "ragonite finished", "robodata", "triad"}
+LONG_RUNS = {"dog", "ragonite finished", "robodata", "surveyor", "triad"}
 """Runs of many steps, each of which is drawn: these take seconds."""
 
 
