@@ -275,9 +275,7 @@ def _by_length(server: ProviderServer, good: Answer) -> Answer:
 
 TROUBLES = (
     Trouble("429 with seconds", _limited(retry_after="0")),
-    Trouble("429 with a date", _limited(retry_after="Wed, 21 Oct 2015 07:28:00 GMT")),
     Trouble("429 alone", _limited()),
-    Trouble("503", _failing(503)),
     Trouble("529", _failing(529)),
     Trouble("cut in the middle", _cut, every=3),
     Trouble("ended by length", _by_length, every=3, is_repeated=False),
@@ -286,9 +284,7 @@ TROUBLES = (
 
 OUTAGES = (
     Trouble("503", _failing(503), every=0, first=4),
-    Trouble("529", _failing(529), every=0, first=4),
     Trouble("429 for an hour", _limited(retry_after="3600"), every=0, first=4),
-    Trouble("cut in the middle", _cut, every=0, first=4),
     Trouble("no connection", lambda server, good: Answer(hang_up=True, end="reset"), every=0, first=4),
     Trouble("the key is refused", lambda server, good: server.error(401, "Incorrect key"), every=0, first=4),
     Trouble("no credit", lambda server, good: server.error(402, "Your credit is used up"), every=0, first=4),

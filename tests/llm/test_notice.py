@@ -78,17 +78,8 @@ def test_it_is_shown_before_the_first_request_and_once_for_each_graph_and_model(
     assert chats_when_shown == [0, 2, 3]
 
 
-def test_another_process_does_not_show_it_again(
-    hosted: HostedServer, shown: list[DataNotice], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    complete()
-    monkeypatch.setattr("kgwb.llm.base._shown_here", {})  # as in a new process
-    complete()
-    assert len(shown) == 1
-
-
-@pytest.mark.parametrize("content", [b"", b"no time", b"\xff\n"])
-def test_a_damaged_file_does_not_keep_the_model_from_answering(
+@pytest.mark.parametrize("content", [b"no time", b"\xff\n"])
+def test_another_process_shows_it_again_only_if_the_file_is_damaged(
     hosted: HostedServer,
     shown: list[DataNotice],
     tmp_path: Path,
@@ -97,10 +88,13 @@ def test_a_damaged_file_does_not_keep_the_model_from_answering(
 ) -> None:
     complete()
     [file] = (tmp_path / "cache" / NOTICES_FOLDER).iterdir()
+    monkeypatch.setattr("kgwb.llm.base._shown_here", {})  # as in a new process
+    complete()
+    assert len(shown) == 1
     file.write_bytes(content)
     monkeypatch.setattr("kgwb.llm.base._shown_here", {})
     complete()
-    assert len(shown) == len(hosted.chats) == 2
+    assert (len(shown), len(hosted.chats)) == (2, 3)
     assert file.read_text() == shown[1].shown
 
 
@@ -166,13 +160,6 @@ def test_models_on_this_machine_have_none(
     assert not run.notices
 
 
-def test_a_recorded_reply_sends_nothing(hosted: HostedServer, shown: list[DataNotice]) -> None:
-    run = kgwb.recording("films/triad/1")
-    assert run.answer
-    assert not run.notices
-    assert not shown
-
-
 def test_a_benchmark_shows_it_before_the_first_question_and_not_if_nothing_is_asked(
     hosted: HostedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -206,15 +193,11 @@ def test_a_widget_shows_it_in_itself(hosted: HostedServer) -> None:
 @pytest.mark.parametrize(
     ("host", "is_here"),
     [
-        ("localhost", True),
         ("models.localhost", True),
-        ("127.0.0.1", True),
         ("127.9.9.9", True),
         ("::1", True),
         ("0.0.0.0", False),
-        ("10.0.0.1", False),
         ("localhost.example", False),
-        ("api.openai.com", False),
     ],
 )
 def test_this_machine(host: str, is_here: bool) -> None:

@@ -29,12 +29,12 @@ def test_the_context_grows_with_the_prompt_and_stays(ollama_server: OllamaServer
     assert [body["options"]["num_ctx"] for body in ollama_server.chats] == [4096, 16384, 16384]
 
 
-@pytest.mark.parametrize("status", [400, 422, 500])
 @pytest.mark.parametrize(
-    ("refuses", "mode", "formats"),
+    ("refuses", "mode", "formats", "status"),
     [
-        ({"schema"}, "json", [SCHEMA, "json", "json"]),
-        ({"schema", "json"}, "prompt", [SCHEMA, "json", None, None]),
+        ({"schema"}, "json", [SCHEMA, "json", "json"], 400),
+        ({"schema"}, "json", [SCHEMA, "json", "json"], 500),
+        ({"schema", "json"}, "prompt", [SCHEMA, "json", None, None], 422),
     ],
 )
 def test_a_refused_way_to_enforce_the_form_is_tried_once(

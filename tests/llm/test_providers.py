@@ -11,14 +11,11 @@ from providers import OUTAGES, PROVIDERS, RECORDINGS, TROUBLES, Provider, Troubl
 
 import kgwb
 from kgwb.cli import main
-from kgwb.run import systems
 
 BY_NAME = {provider.name: provider for provider in PROVIDERS}
 OPENAI = BY_NAME["openai"]
 BOTH_PROTOCOLS = [OPENAI, BY_NAME["ollama"]]
 QUESTIONS = RECORDINGS.with_name("films.questions.jsonl")
-EVERY_SYSTEM = systems.list_systems()
-QUESTION = "When did Spirited Away come out?"
 Capture = pytest.CaptureFixture[str]
 
 
@@ -60,17 +57,8 @@ def ask(server: Any, system: str, *arguments: str) -> int:
 
 def bench_command(server: Any, *arguments: str) -> list[str]:
     setup = ["--kg", "films", "--model", spec(server), "--system", "triad"]
-    return [
-        "bench",
-        *setup,
-        "--questions",
-        str(QUESTIONS),
-        "--limit",
-        "4",
-        "--out",
-        "r",
-        *arguments,
-    ]
+    questions = ["--questions", str(QUESTIONS), "--limit", "4", "--out", "r"]
+    return ["bench", *setup, *questions, *arguments]
 
 
 def rows_of(folder: Path) -> dict[str, dict[str, Any]]:
@@ -84,12 +72,11 @@ def rows_of(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("workers", ["1", "3"])
-@pytest.mark.parametrize("provider", BOTH_PROTOCOLS, ids=lambda provider: provider.name)
 def test_a_benchmark_stops_at_the_first_question_whose_key_is_refused(
-    provider: Provider, workers: str, here: Path, capsys: Capture
+    workers: str, here: Path, capsys: Capture
 ) -> None:
     refused = Trouble("401", lambda server, good: server.error(401, "Incorrect key"), every=0)
-    with provider.started(refused) as server:
+    with OPENAI.started(refused) as server:
         assert main(bench_command(server, "--workers", workers)) != 0
         assert server.answered <= int(workers)
         [row] = rows_of(Path("r")).values()
@@ -103,15 +90,14 @@ def test_a_benchmark_stops_at_the_first_question_whose_key_is_refused(
 
 @pytest.mark.long
 @pytest.mark.parametrize("outage", OUTAGES, ids=lambda outage: outage.name)
-@pytest.mark.parametrize("provider", BOTH_PROTOCOLS, ids=lambda provider: provider.name)
 def test_a_benchmark_continues_after_an_outage_and_asks_nothing_twice(
-    provider: Provider, outage: Trouble, here: Path, capsys: Capture
+    outage: Trouble, here: Path, capsys: Capture
 ) -> None:
-    with provider.started() as server:
+    with OPENAI.started() as server:
         assert main(bench_command(server, "--out", "whole")) == 0
         whole = rows_of(Path("whole"))
 
-    with provider.started(outage) as server:
+    with OPENAI.started(outage) as server:
         command = bench_command(server, "--retry-errors")
         assert main(command) in (0, 2)
         assert any(row["error"] for row in rows_of(Path("r")).values())

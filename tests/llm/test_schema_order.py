@@ -40,8 +40,7 @@ class Stop(Tool):
     tool: Literal["stop"] = "stop"
 
 
-CLASSES = [Optional, Part, _action_reply((Look, Stop))]
-SENT = "response_format", "format"
+CLASSES = [Optional, _action_reply((Look, Stop))]
 
 
 def sent_schema(server: ModelServer, schema: Any) -> Any:
