@@ -136,11 +136,6 @@ def edit_prompt(cell: Cell) -> None:
     cell.wait("What you changed")
 
 
-def try_many_times(cell: Cell) -> None:
-    cell.tab("Prompt").wait("as in the file")
-    cell.click("Try many times").wait("5 of 5")
-
-
 def try_once(cell: Cell) -> None:
     edit_prompt(cell)
     cell.click("Try once").wait("What came of it")
@@ -161,11 +156,6 @@ def step_through(cell: Cell) -> None:
     cell.wait("taken")
 
 
-def stop_on_the_way(cell: Cell) -> None:
-    cell.row("vertex selection").press("b")
-    cell.click("Continue").wait("Stopped on the way")
-
-
 def edit_and_stand(cell: Cell) -> None:
     step_through(cell)
     cell.output.locator(".cand", has_text="take this one").first.click()
@@ -181,16 +171,6 @@ def mute(cell: Cell) -> None:
     cell.click(cell.button("Mute").first).wait("without this triple")
 
 
-def correct_gold(cell: Cell) -> None:
-    show_answer(cell)
-    cell.output.locator("summary", has_text="keep as gold").click()
-    cell.wait("in the question set")
-
-
-def show_graph(cell: Cell) -> None:
-    cell.click("Continue").wait("2001-11-16").tab("Subgraph").wait("on the way")
-
-
 def open_turn(cell: Cell) -> None:
     cell.click(cell.button("Open").last).wait("Supporting triples")
     cell.click("Open in the debugger").wait("vertex selection")
@@ -200,24 +180,8 @@ def go_on(cell: Cell) -> None:
     cell.click("Continue").wait("api.openai.com").wait("Denis Villeneuve")
 
 
-def ask_in_chat(cell: Cell) -> None:
-    cell.output.locator("textarea").first.fill("Who directed Arrival?")
-    cell.click("Ask").wait("api.openai.com").wait("Denis Villeneuve")
-
-
 def look_around(cell: Cell) -> None:
     cell.wait("Questions it can answer")
-
-
-def search_survey(cell: Cell) -> None:
-    look_around(cell)
-    cell.fill("Search classes and predicates", "date").wait("City", gone=True).wait("release date")
-
-
-def step_through_hops(cell: Cell) -> None:
-    cell.click("Continue").wait("Anne Hathaway")
-    cell.row("iteration").last.click()
-    cell.wait("shorter after each hop")
 
 
 def debate(cell: Cell) -> None:
@@ -293,29 +257,14 @@ SUBJECTS = {
         f"robodata_{name}": Subject(f'machine().cell("{name}")', nothing, 1400)
         for name in ("turn", "remote", "search_entities", "local_graph", "produce")
     },
-    "surveyor_answer": Subject("recorded().runs[-1].go()", nothing, 1400),
-    "dog_edit": Subject('hopping().cell("relation_filtering")', edit_result),
-    "dog_debugger": Subject("hopping().debug()", step_through_hops, 1500),
     "dog_debate": Subject("hopping().debug()", debate, 1500),
-    "prompt": Subject(
-        'edited = begun(); edited.runs[-1].go("rephraser"); edited.cell("qir")', edit_prompt, 1200
-    ),
-    "prompt_tried": Subject('finished().cell("rephraser")', try_many_times, 1600),
     "prompt_once": Subject('finished().cell("qir")', try_once, 1700),
     "edit": Subject('begun().cell("qir")', edit_result),
     "human": Subject(HUMAN, play),
     "debugger": Subject("begun().debug()", step_through),
-    "debugger_stopped": Subject("begun().debug()", stop_on_the_way),
     "debugger_edited": Subject("begun().debug()", edit_and_stand),
     "debugger_answer": Subject("begun().debug()", show_answer),
-    "debugger_gold": Subject("begun().debug()", correct_gold, 1300),
     "debugger_muted": Subject("begun().debug()", mute),
-    "all_systems": Subject(
-        "kgwb.Workbench(kgwb.open_kg('films')).ask_all('Which films did Denis Villeneuve direct?')",
-        nothing,
-    ),
-    "debugger_graph": Subject("begun().debug()", show_graph),
-    "run": Subject("finished().runs[-1]", nothing),
     "subgraph": Subject("finished().subgraph()", nothing),
     "comparison": Subject(
         'run = finished().runs[-1]; kgwb.compare(run, run.fork(settings=kgwb.profile("paper")).go(), '
@@ -323,18 +272,12 @@ SUBJECTS = {
         nothing,
     ),
     "chat": Subject("finished().chat()", open_turn),
-    "notice": Subject(HOSTED + 'hosted.ask("Who directed Arrival?").answer', nothing),
     "notice_debugger": Subject(HOSTED + 'hosted.debug("Who directed Arrival?")', go_on),
-    "notice_cell": Subject(
-        HOSTED + 'hosted.begin("Who directed Arrival?"); hosted.cell("qir")', run_agent
-    ),
-    "notice_chat": Subject(HOSTED + "hosted.chat()", ask_in_chat),
     "lab": Subject(LAB, nothing, 1500),
     "lab_lost": Subject(LOST_LAB, nothing, 1500),
     "lab_kept": Subject(LOST_LAB, keep_winner, 2200),
     "lab_opened": Subject(LAB, open_question, 2500),
     "graph": Subject("GraphChooser()", look_around, 1400),
-    "graph_searched": Subject("GraphChooser()", search_survey),
 }
 
 

@@ -20,17 +20,15 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from debate import filtering, trying
+from debate import filtering
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from machine import goes, search
 from machine import use as tool
 from pydantic import BaseModel
-from ragonite import FINISH, cited, passages, sql
-from rdflib.plugins.sparql import prepareQuery
+from ragonite import FINISH, passages, sql
 from small import CHATTY, alone, chatty, films, iri, predicates, qir, vertex
 from surveying import draft
-from triads import TEMPLATE, choice, template
 
 from hostile.corpus import HALVES, NUL, ORDERS, PLAIN, outcomes, texts
 from kgwb.errors import InvalidReplyError
@@ -41,7 +39,6 @@ from kgwb.run import ask as structured
 from kgwb.run.answers import (
     Candidate,
     Context,
-    Dialogue,
     RetrievedCandidates,
 )
 from kgwb.run.ask import Check, act, check_reply
@@ -59,18 +56,13 @@ from kgwb.systems.chatty_kg.records import (
     RankedPredicate,
 )
 from kgwb.systems.dog import hop
-from kgwb.systems.dog.records import FilledTriples, Relation, Relations
-from kgwb.systems.ragonite import answerer as ragonite
-from kgwb.systems.ragonite.records import Source
+from kgwb.systems.dog.records import Relation, Relations
 from kgwb.systems.ragonite.tool_selector import TOOLS_BY_ABLATION as RAGONITE_TOOLS
 from kgwb.systems.ragonite.tool_selector import Finish
 from kgwb.systems.robodata.records import Position, Visit
 from kgwb.systems.robodata.states import DECIDERS
 from kgwb.systems.surveyor import drafter
 from kgwb.systems.surveyor.records import Mention, Mentions, Part
-from kgwb.systems.triad import decision_maker, generalist
-from kgwb.systems.triad import records as triads
-from kgwb.systems.triad.settings import TriadSettings
 
 MUTATED, FREE, PLAYED = 500, 200, 60
 """Replies tried of each agent: spoilt ones, free texts, and spoilt ones through the whole agent."""
@@ -82,7 +74,6 @@ LABELS = (
 )  # fmt: skip
 NAMES = ("director", "directed by", ORDERS[3], 'a"b', "Director")
 CANDIDATES = tuple(Candidate(iri(f"v{n}"), label, 0.5) for n, label in enumerate(LABELS))
-IRIS = [str(candidate.iri) for candidate in CANDIDATES]
 RETRIEVED = RetrievedCandidates("Arrival", CANDIDATES)
 SEVERAL = RetrievedCandidates("arrivals", CANDIDATES, may_be_several=True)
 FACTS = (Fact("Arrival", "by", "?x"), Fact("?x", "from", "?y"))
@@ -97,21 +88,8 @@ ASKED = "Who starred in Dune and in Arrival?"
 RELATIONS = Relations(
     "Dune", (Relation("director", "out", (iri("d"),)), Relation("sequel of", "in", ()))
 )
-FILLED = FilledTriples(
-    "list", triples=(("Dune", "director", "Denis"), ("Dune", "director", 'say "hi"'))
-)
 MENTIONS = Mentions(ASKED, (Mention("Dune", CANDIDATES),))
 PART = Part("org:Film 4", ("Film",), ("Story",))
-TRIPLETS = (
-    triads.Triplet("Dune", "directed by", "?person"),
-    triads.Triplet("?person", "born in", "?city"),
-)
-KEPT = tuple(triads.Filled(query, ("Dune",), query.sparql, ("Denis",), 1) for query in QUERIES)
-SLOTS = {"Dune", "directed by", "born in"}
-SOURCES = (
-    Source("passages", "Dune", "It is a film."),
-    Source("sql", "SELECT 1", "", ("1",), (("1",),)),
-)
 TOOLS = (*RAGONITE_TOOLS["none"], Finish)
 POSITION = Position(
     "Who directed Dune?", state="REMOTE", visits=(Visit("EVAL_LOCAL", "so", "REMOTE"),)
@@ -139,11 +117,6 @@ class Case:
         """The system whose prompt it is; what links for several of them is Chatty-KG's here."""
         folder = FOLDERS[self.prompt]
         return load_system(folder) if folder in list_systems() else CHATTY
-
-
-def _among(reply: Any) -> bool:
-    names = {" ".join(name.split()).casefold() for name in reply.answers}
-    return (reply.sufficient == "yes") == bool(names) and names <= {"dune", "denis", 'say "hi"'}
 
 
 def _vertex(reply: Any) -> bool:
@@ -176,33 +149,6 @@ def _by_triple(reply: Any) -> bool:
     return len(lists) == 2 and all(
         not said or set(said) & set(known) for said, known in zip(lists, BY_FACT, strict=True)
     )
-
-
-def _slots_only(reply: Any) -> bool:
-    """A query for one thing, whose every name is one of the triplets', read by rdflib itself."""
-    named = {" ".join(name.split()).casefold() for name in re.findall(r"<([^<>]*)>", reply.sparql)}
-    numbered = {name: f"<urn:{n}>" for n, name in enumerate(sorted(named))}
-    bare = re.sub(
-        r"<([^<>]*)>", lambda name: numbered[" ".join(name[1].split()).casefold()], reply.sparql
-    )
-    read = prepareQuery(bare).algebra
-    is_one = read.name == "AskQuery" or len(read.PV) == 1
-    has_prefix = ":" in re.sub("<[^<>]*>", "", bare)
-    return is_one and named == {name.casefold() for name in SLOTS} and not has_prefix
-
-
-def _uris(reply: Any) -> bool:
-    chosen = {uri.strip().removeprefix("<").removesuffix(">") for uri in reply.uris}
-    return chosen <= {*IRIS} and len(chosen) == len(reply.uris) == 2
-
-
-def _cited(reply: Any) -> bool:
-    """Whether every number is that of a source, and a truth value one."""
-    numbers = [number for value in reply.values for number in value.sources]
-    numbers += [int(number) for number in re.findall(r"\[([0-9]{1,6})\]", reply.answer)]
-    said = {value.value.strip().lower() for value in reply.values}
-    truth = reply.kind != "boolean" or (said <= {"true", "false"} and len(reply.values) < 2)
-    return truth and all(value.sources for value in reply.values) and {*numbers} <= {1, 2}
 
 
 def _select_tool(run: Run) -> Any:
@@ -264,12 +210,6 @@ CASES = {
             of_offered=(None, *RELATIONS.found),
         ),
         Case(
-            "answer_trying",
-            lambda run: hop.try_answer(ASKED, (FILLED,), run),
-            (trying("Denis", 'say "hi"'), trying()),
-            _among,
-        ),
-        Case(
             "drafter",
             lambda run: drafter.draft_query(MENTIONS, PART, run),
             (
@@ -277,29 +217,6 @@ CASES = {
                 draft("", "table", "a", missing="x", more=["Film"]),
                 draft("x", "one"),
             ),
-        ),
-        Case(
-            "template",
-            lambda run: generalist.write_template(TRIPLETS, ASKED, (), run),
-            (template(), template(TEMPLATE.replace("SELECT DISTINCT ?city WHERE", "ASK"))),
-            _slots_only,
-        ),
-        Case(
-            "query_choice_judgement",
-            lambda run: decision_maker.choose_query(triads.Queries("", (), KEPT), ASKED, (), run),
-            (choice(), choice(6)),
-            lambda reply: len(reply.numbers) < 2 and {*reply.numbers} <= {*range(1, 7)},
-            chosen=lambda made: made.chosen,
-            of_offered=KEPT,
-        ),
-        Case(
-            "entity_choice_published",
-            lambda run: decision_maker.choose_entities(RETRIEVED, "Arrival", ASKED, (), run),
-            ({"uris": IRIS[:2]}, {"uris": [f"<{IRIS[2]}>", IRIS[0]]}),
-            _uris,
-            TriadSettings(entity_options="uris", exact_k=True),
-            chosen=lambda made: made.chosen,
-            of_offered=CANDIDATES,
         ),
         Case(
             "remote",
@@ -320,19 +237,9 @@ CASES = {
             (sql(), passages(), FINISH),
             lambda reply: reply.action.tool in ("sql", "passages", "finish"),
         ),
-        Case(
-            "answerer",
-            lambda run: ragonite.write_answer(ASKED, Dialogue(), SOURCES, run),
-            (
-                cited(("Dune", 1), ("1", 2), text="Dune [1], [2]."),
-                cited(("true", 2), kind="boolean"),
-                cited(text="It is not said."),
-            ),
-            _cited,
-        ),
     )
 }
-"""Every shape of a reply, and each way in which something is chosen of what was offered."""
+"""Every shape of a reply, and ways in which something is chosen of what was offered."""
 
 
 @cache

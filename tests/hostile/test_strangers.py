@@ -112,27 +112,21 @@ def load(path: Path) -> Any:
 
 
 ODD: dict[str, list[Any]] = {
-    "system": ["../../evil", "os", "chatty_kg.pipeline", None, ["chatty_kg"]],
-    "models": [{"": "replay:/etc/passwd"}, {"": "openai:x@http://{url}/v1"}, {"qir": 1}, []],
-    "embeddings": ["/etc", "http://{url}/model", "lexical\x00", None, []],
-    "source": ["http://{url}/sparql", "/etc/passwd", None],
-    "graph": ["http://{url}/sparql", "/etc/passwd", None, 5],
-    "prompts": [{"../../tmp/evil": "x"}, {"/etc/passwd": "x"}, {"chatty_kg/qir": 1}, ["x"], None],
-    "settings": [
-        *({"theta": -1}, {"theta": 10**400}, {"evil": 1}, [], None, {"temperature": "hot"}),
-        *({"workers": True}, {"profile": "evil"}, {"model_timeout_s": float("nan")}),
-    ],
-    "dialogue": [None, {"turns": 1}, {"turns": [{"question": 1}]}, []],
-    "vocabulary": [None, {"labels": 1}, {"labels": ["javascript:x"]}, {"languages": ['en") } #']}],
-    "question": ["", None, [], "x" * 10**6, "a " * 10**4, "\ud800", "\x1b[2J"],
-    "id": [None, [], 1, "../../x"],
-    "created": [None, [], "<b>"],
-    "kgwb_run": [0, 2, True, "1", None, 1.0, 10**30],
+    "system": ["../../evil", "os", "chatty_kg.pipeline"],
+    "models": [{"": "replay:/etc/passwd"}, {"": "openai:x@http://{url}/v1"}, {"qir": 1}],
+    "embeddings": ["/etc", "http://{url}/model", "lexical\x00"],
+    "source": ["http://{url}/sparql", "/etc/passwd"],
+    "graph": ["http://{url}/sparql", "/etc/passwd"],
+    "prompts": [{"../../tmp/evil": "x"}, {"/etc/passwd": "x"}, {"chatty_kg/qir": 1}],
+    "settings": [{"theta": 10**400}, {"evil": 1}, {"profile": "evil"}, {"workers": True}],
+    "vocabulary": [{"labels": ["javascript:x"]}, {"languages": ['en") } #']}],
+    "question": ["x" * 10**6, "a " * 10**4, "\ud800", "\x1b[2J"],
+    "kgwb_run": [2, True, "1", 10**30],
 }
+"""Values of fields that lead somewhere or are odd; other kinds of values come with the spoilt files."""
 HEADERS: list[dict[str, Any]] = [
     {field: value} for field, values in ODD.items() for value in values
 ]
-HEADERS.append({"kgwb": ["x"], "kgwb_run": 2})
 
 
 @pytest.mark.parametrize("header", HEADERS, ids=lambda header: json.dumps(header)[:50])
@@ -150,20 +144,11 @@ VERTEX = {"entity": "Dune", "vertex": {"iri": "javascript:x", "label": "<b>"}}
 ENTRIES: tuple[Any, ...] = (
     {"prompt": {"name": "../../../evil", "text": "{prompt}"}},
     {"prompt": {"name": "/etc/evil", "text": "{prompt}"}},
-    {"prompt": {"name": ["x"], "text": 1}},
-    *({"prompt": value} for value in (None, {})),
-    *({"override": {"step": step, "value": {}}} for step in ("../../x", 1)),
-    {"override": {"step": "qir", "value": 1}},
+    {"override": {"step": "../../x", "value": {}}},
     {"override": {"step": "vertex_selection", "value": VERTEX}},
-    {"override": []},
     {"call": {"kind": "__import__", "request": {}, "repeat": 0, "key": "x"}},
-    *({"call": value} for value in (None, {"kind": []})),
     *({"end": {"status": "paused", "position": place}} for place in ("../../x", -1, 10**30)),
-    *(
-        {"end": value}
-        for value in ({"status": [], "position": None}, 1, {"status": "done", "position": []})
-    ),
-    *(1, "call", [], ["call"], None, {}, {"step": {"key": "x"}}),
+    *(1, [], ["call"], {}, {"step": {"key": "x"}}),
 )
 
 

@@ -1,104 +1,38 @@
-"""Servers that behave like those of known providers, and troubles that any server may have, as data.
-
-Each answers with the replies that are recorded over the sample films, so that whole systems can be asked.
-"""
+"""Servers that behave like those of known providers, and troubles that any server may have, as data."""
 
 from __future__ import annotations
 
-import gzip
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 from model_servers import Answer, ModelServer, OllamaServer, OpenAIServer
+from rdflib import RDFS
+from small import qir
 
-RECORDINGS = Path(__file__).parents[2] / "recordings" / "films"
 Body = dict[str, Any]
-Messages = tuple[tuple[str, str], ...]
+PEOPLE = ("Ann", "Ben", "Cyd", "Dot")
+TURTLE = "".join(
+    f'<x:{name}> <{RDFS.label}> "{name} Lee" ; <http://e/birthPlace> <x:{name}ton> . '
+    f'<x:{name}ton> <{RDFS.label}> "{name}ton" .\n'
+    for name in PEOPLE
+)
+"""A graph on which each question costs Chatty-KG one request, for its triples."""
 
 
-UNRECORDED = {
-    "You choose the SPARQL query that answers a question from a l": '{"reason": "It fits.", "numbers": [1]}',
-}
-"""Replies to prompts that are newer than the recordings, by the beginning of the prompt."""
-MAX_HEAD_CHARS = 60
-"""So many characters of the first message tell the prompts apart."""
+def ask_for(name: str) -> str:
+    return f"Where was {name} Lee born?"
 
 
-@dataclass(frozen=True)
-class Recorded:
-    """The replies of a model in the recordings."""
-
-    by_messages: Mapping[Messages, str]
-    by_prompt: Mapping[tuple[str, str], list[str]]
-    """The replies in their order, by the question and the beginning of the prompt."""
-    questions: tuple[str, ...]
-    """The longest first."""
-
-
-@cache
-def read_recordings() -> Recorded:
-    """Read the recorded replies over the sample films."""
-    by_messages = {}
-    by_prompt: dict[tuple[str, str], list[str]] = {}
-    questions: dict[str, None] = {}
-    for file in sorted(RECORDINGS.glob("*/*.jsonl.gz")):
-        header, *entries = map(json.loads, gzip.decompress(file.read_bytes()).splitlines())
-        question = header["question"]
-        questions[question] = None
-        for entry in entries:
-            call = entry.get("call", {})
-            if call.get("kind") == "model":
-                messages = tuple(map(tuple, call["request"]["content"]["messages"]))
-                reply = call["reply"]["text"]
-                by_messages[messages] = reply
-                by_prompt.setdefault((question, head_of(messages)), []).append(reply)
-    return Recorded(by_messages, by_prompt, tuple(sorted(questions, key=len, reverse=True)))
-
-
-def head_of(messages: Messages) -> str:
-    _, text = messages[0]
-    return text[:MAX_HEAD_CHARS]
-
-
-class Replies:
-    """Replies as they were recorded: to the same messages, else those of the same prompt in their order.
-
-    Prompts were reworded since, but their replies still fit. The same messages get the same reply.
-    """
-
-    def __init__(self) -> None:
-        self.given: dict[Messages, str] = {}
-        self.numbers: Counter[tuple[str, str]] = Counter()
-        self.question = ""
-
-    def find(self, body: Body) -> str:
-        messages = tuple((message["role"], message["content"]) for message in body["messages"])
-        recorded = read_recordings()
-        for question in recorded.questions:
-            if question in messages[-1][1]:
-                self.question = question
-                break
-        whole = messages
-        while messages not in recorded.by_messages and len(messages) > 2:
-            messages = messages[:-2]  # a reply, and a complaint about it
-        if messages not in self.given:
-            self.given[messages] = recorded.by_messages.get(messages) or self._next(whole)
-        return self.given[messages]
-
-    def _next(self, messages: Messages) -> str:
-        """Return the next reply to the prompt of the messages, or the last one again."""
-        key = (self.question, head_of(messages))
-        unrecorded = UNRECORDED.get(head_of(messages), "{}")
-        replies = read_recordings().by_prompt.get(key, [unrecorded])
-        number = min(self.numbers[key], len(replies) - 1)
-        self.numbers[key] += 1
-        return replies[number]
+def reply_to(body: Body) -> str:
+    """The triples of the question that is asked last in the messages of a request."""
+    texts = " ".join(message["content"] for message in body["messages"])
+    [*_, person] = re.findall(r"Where was (\w+ Lee) born", texts)
+    return json.dumps(qir(f"{person} | birth place | ?place"))
 
 
 @dataclass(frozen=True)
@@ -283,11 +217,11 @@ TROUBLES = (
 
 
 OUTAGES = (
-    Trouble("503", _failing(503), every=0, first=4),
-    Trouble("429 for an hour", _limited(retry_after="3600"), every=0, first=4),
-    Trouble("no connection", lambda server, good: Answer(hang_up=True, end="reset"), every=0, first=4),
-    Trouble("the key is refused", lambda server, good: server.error(401, "Incorrect key"), every=0, first=4),
-    Trouble("no credit", lambda server, good: server.error(402, "Your credit is used up"), every=0, first=4),
+    Trouble("503", _failing(503), every=0, first=2),
+    Trouble("429 for an hour", _limited(retry_after="3600"), every=0, first=2),
+    Trouble("no connection", lambda server, good: Answer(hang_up=True, end="reset"), every=0, first=2),
+    Trouble("the key is refused", lambda server, good: server.error(401, "Incorrect key"), every=0, first=2),
+    Trouble("no credit", lambda server, good: server.error(402, "Your credit is used up"), every=0, first=2),
 )  # fmt: skip
 """Troubles that do not end: a benchmark stops, and continues when they are over."""
 
@@ -318,7 +252,7 @@ def make_server(provider: Provider, trouble: Trouble | None = None) -> ProviderS
                 if refusal.part in parts:
                     return Answer(refusal.body, refusal.status, provider.headers)
             self.is_streaming = bool(body.get("stream", api.streams_unasked))
-            self.text = provider.wrap.replace("{}", replies.find(body))
+            self.text = provider.wrap.replace("{}", reply_to(body))
             if provider.first is not None and not self.answered:
                 self.text = provider.first
             self.answered += 1
@@ -348,7 +282,6 @@ def make_server(provider: Provider, trouble: Trouble | None = None) -> ProviderS
                 body["usage"] = {**body["usage"], **provider.usage}
             return replace(answer, body=body, headers=provider.headers)
 
-    replies = Replies()
     server = Server()
     server.provider = provider
     server.trouble = trouble
