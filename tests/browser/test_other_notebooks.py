@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from browser.harness import Cell, Site
@@ -78,20 +79,6 @@ def test_edits_are_compared_and_a_prompt_is_saved_to_its_file(lab: Site) -> None
         assert saved.read_text().endswith("\nThink twice.\n")
 
 
-def test_another_query_is_put_into_the_draft_without_a_model(lab: Site) -> None:
-    with lab.visit("60_surveyor.ipynb") as page:
-        assert walk(page, "60_surveyor.ipynb") == []
-        debugger = page.cell("workbench.debug()").wait("by hand")  # by the clicks of the text
-        debugger.row("drafter").click()
-        debugger.settle().tab("Edit as a form").wait("Use this result")
-        query = debugger.output.locator("[name=sparql]")
-        debugger.fill(query, query.input_value().replace("> 3", "> 4"))
-        debugger.click("Use this result").settle().click("Continue").wait("Answered").settle()
-        expect(debugger.output.locator(".answer .big")).to_have_text(
-            "Alfred Hitchcock · 5, Christopher Nolan · 6, Denis Villeneuve · 5"
-        )
-
-
 def test_a_person_plays_an_agent(lab: Site) -> None:
     with lab.visit("12_you_are_the_agent.ipynb") as page:
         assert walk(page, "12_you_are_the_agent.ipynb") == ["Ask the model"]
@@ -127,68 +114,36 @@ def test_a_dialogue_is_held_with_the_newest_turn_in_view(lab: Site) -> None:
         expect(cell.output.locator("#turn-1")).to_be_in_viewport()
 
 
-def test_a_system_written_in_cells_is_stepped_edited_muted_and_compared(lab: Site) -> None:
-    with lab.visit("14_your_own_system.ipynb") as page:
-        assert walk(page, "14_your_own_system.ipynb") == []
-        kept = page.cell('workbench.cell("choose_ends")').tab("Result").wait("Spirited Away")
-        kept.tab("Attempts").wait("only three can be chosen")
-        page.cell("run.go().fork().override").wait("all four").wait("The Boy and the Heron")
-        page.cell("run.mute").wait("20 July 2001")
-        page.cell("compare_runs").wait("tog 0.86")
-        debugger = page.cell("workbench.debug()").click("To the start").wait("No answer yet")
-        debugger.click("Step").click("Continue", until="Answered")
-
-
 def run_agent(cell: Cell, source: str, results: dict[str, str]) -> None:
     """Run an agent by the button of its cell, if it is among these, and read its result."""
     agent = re.fullmatch(r'workbench\.cell\("(.+)"\)', source)
-    if agent:
+    if agent and results:
         cell.click("Run").wait(results[agent[1]])
+
+
+@pytest.mark.parametrize(
+    ("notebook", "results", "seen"),
+    [
+        ("14_your_own_system", {}, {"compare_runs": "tog 0.86"}),
+        ("20_ragonite", {}, {'workbench.cell("answerer")': "cited"}),
+        ("30_triad", FILLED, {"workbench.debug()": "changed: ⟨Arrival, production cost, ?cost⟩"}),
+        ("40_dog", WALKED, {"workbench.debug()": "Anne Hathaway"}),
+        ("41_robodata", {}, {'run["turn[turn 6]"]': "8 nodes, 15 edges"}),
+        ("60_surveyor", {}, {"workbench.debug()": "by hand"}),  # by the clicks of the text
+    ],
+)
+def test_what_a_notebook_names_is_on_the_screen_and_its_agents_run(
+    lab: Site, notebook: str, results: dict[str, str], seen: dict[str, str]
+) -> None:
+    with lab.visit(f"{notebook}.ipynb") as page:
+        assert walk(page, f"{notebook}.ipynb", lambda *of: run_agent(*of, results)) == []
+        for source, shown in seen.items():
+            page.cell(source).wait(shown)
 
 
 def test_a_lost_question_opens_from_its_benchmark(lab: Site) -> None:
     with lab.visit("50_benchmark.ipynb") as page:
         assert walk(page, "50_benchmark.ipynb") == []
-        page.cell('Report(folder / "fast")').wait("Where answers were lost")
         cell = page.cell("kgwb.debug(report").wait("the right answer is").wait("Inputs")
         blamed = cell.settle().output.locator(".tl [aria-current=step] .nm").inner_text()
         page.cell("lines = locate_losses").wait(blamed.replace(" ", "_"))
-        cell.click("Run again").wait("Stopped on the way")
-        cell.click("Continue").wait("Stopped on the way", gone=True)
-
-
-def test_a_walk_is_run_hop_by_hop_and_its_debate_is_read(lab: Site) -> None:
-    with lab.visit("40_dog.ipynb") as page:
-        assert walk(page, "40_dog.ipynb", lambda *of: run_agent(*of, WALKED)) == []
-        page.cell("workbench.subgraph()").wait("✓")
-        page.cell("workbench.debug()").wait("Anne Hathaway")
-        page.cell("kgwb.compare").wait("without focusing")
-
-
-def test_a_local_graph_is_built_turn_by_turn_and_edited(lab: Site) -> None:
-    with lab.visit("41_robodata.ipynb") as page:
-        assert walk(page, "41_robodata.ipynb") == []
-        turn = page.cell('run["turn[turn 6]"]').wait("8 nodes, 15 edges").wait("EVAL_LOCAL")
-        expect(turn.output.locator("img[alt*='Hermann Weyl']")).not_to_have_count(0)
-        cell = page.cell('workbench.cell("update")').tab("Edit as a form", until="Use this result")
-        cell.fill(cell.output.locator("textarea, input[type=text]").first, "seen by a person")
-        cell.click("Use this result", until="by hand").wait("seen by a person")
-        page.cell("workbench.debug()").wait("by hand").wait("local graph")
-
-
-def test_both_tools_are_used_and_the_answer_cites_them(lab: Site) -> None:
-    with lab.visit("20_ragonite.ipynb") as page:
-        assert walk(page, "20_ragonite.ipynb") == []
-        tables = page.cell('workbench.cell("ragonite")').wait("birth_place")
-        tables.click(tables.output.locator("summary", has_text="film_director")).wait(
-            "CREATE TABLE"
-        )
-        page.cell('workbench.cell("answerer")').wait("cited")
-
-
-def test_a_template_is_filled_and_a_retry_names_its_phase(lab: Site) -> None:
-    with lab.visit("30_triad.ipynb") as page:
-        assert walk(page, "30_triad.ipynb", lambda *of: run_agent(*of, FILLED)) == []
-        page.cell("run.go()").wait("Jerry Goldsmith")
-        debugger = page.cell("workbench.debug()").wait("try 1 · parsing: back to parsing")
-        debugger.wait("changed: ⟨Arrival, production cost, ?cost⟩")
