@@ -8,7 +8,8 @@ from functools import cache, partial
 from itertools import chain
 from typing import Any
 
-from kgwb.kg.embeddings import EmbeddingIndex, Embeddings
+from rdflib import URIRef
+
 from kgwb.kg.queries import describe_vertices
 from kgwb.labs.answers import AnswerTriples, NamedChoice, NumberedChoice, expand_iri
 from kgwb.labs.changed_graphs import (
@@ -35,6 +36,7 @@ from kgwb.labs.tasks import (
     Lab,
     Stage,
     compare_choices,
+    is_nearest,
     open_sample,
 )
 from kgwb.labs.texts import Problem, say
@@ -46,7 +48,7 @@ from kgwb.workbench import Workbench
 
 def prepare_checks() -> None:
     """Make the changed sample graphs, and embed the questions that task 1.2 compares with."""
-    _index_questions(Embeddings().name)
+    _find_other_movie("")
     for right in RIGHT_ANSWERS.values():
         right.open_changed()
     for row in DATA["running_times"]:
@@ -144,24 +146,16 @@ def check_rephrased_question(question: str) -> Problem:
 
 def _find_other_movie(question: str) -> Problem:
     """Return "" if a question is about the first movie, and its first release need not be meant; else feedback."""
-    index, first_movies = _index_questions(Embeddings().name)
-    [(nearest, _)] = index.nearest(question, 1)
     is_other = FIRST_RELEASE.search(question) or OTHER_THING.search(question)
-    return "1.2.no-first-movie" if is_other or nearest >= first_movies else ""
+    if is_other or not is_nearest(question, _ask_of("subjects"), _ask_of("other_subjects")):
+        return "1.2.no-first-movie"
+    return ""
 
 
-@cache
-def _index_questions(embeddings: str) -> tuple[EmbeddingIndex, int]:
-    """Return an index of questions about the first movie, then about other things, and how many the first are.
-
-    It is made once for these embeddings.
-    """
+def _ask_of(subjects: str) -> list[str]:
+    """Return the questions when each of these subjects of ``right_answers.toml`` was released."""
     data = DATA["first_movie"]
-    questions = []
-    for subject in (*data["subjects"], *data["other_subjects"]):
-        questions += [question.format(subject) for question in data["questions"]]
-    first_movies = len(data["subjects"]) * len(data["questions"])
-    return EmbeddingIndex(questions, Embeddings(embeddings)), first_movies
+    return [ask.format(subject) for subject in data[subjects] for ask in data["questions"]]
 
 
 @LAB.task(stage="understand", is_free=True)
@@ -216,17 +210,16 @@ def _find_form_problem(facts: AnswerTriples, ends: set[str], unknowns: set[str])
 def check_vertex(iri: str) -> Problem:
     """Return "" for the IRI of the novel Solaris in the sample graph films, else feedback.
 
-    It may be in angle brackets, or have the prefix fl: or none; case does not count. It must be one
-    of a vertex with the label "Solaris". The feedback on another such vertex names its types.
+    It may be in angle brackets, or have the prefix fl: or none. It must be one of a vertex with the
+    label "Solaris". The feedback on another such vertex names its types.
     """
     films = open_sample("films")
     candidates = films.exact(["Solaris"]).get("Solaris", ())
     iri = expand_iri(iri, FILMS_PREFIX, FILMS_NAMESPACE)
-    wanted = iri.casefold()
-    chosen = [vertex for vertex in candidates if str(vertex).casefold() == wanted]
-    if not chosen:
+    vertex = URIRef(iri)
+    if vertex not in candidates:
         return say("1.4.no-candidate", number=len(candidates), iri=iri[:200])
-    described = describe_vertices(films, chosen)[chosen[0]]
+    described = describe_vertices(films, [vertex])[vertex]
     for name in described.types:
         if "novel" in name.casefold():
             return ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cache
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args, get_type_hints
 
 from kgwb.errors import InputError
 from kgwb.kg import Graph, open_kg
+from kgwb.kg.embeddings import Embeddings
 from kgwb.labs.texts import Problem, Texts, load_texts, say
 from kgwb.records import frozen
 from kgwb.run import Run
@@ -289,6 +290,18 @@ def _load_own_lab(path: Path) -> Lab:
 def open_sample(name: str) -> Graph:
     """Open a sample graph. It is opened once for all checks."""
     return open_kg(name)
+
+
+@cache
+def open_embeddings(name: str) -> Embeddings:
+    """Return the embeddings of this name, which keep their vectors for all checks."""
+    return Embeddings(name)
+
+
+def is_nearest(text: str, right: Sequence[str], other: Sequence[str]) -> bool:
+    """Return whether what is nearest to a text, by the embeddings that link words, is a right text, and no other."""
+    cosines = open_embeddings(Embeddings().name).similarity(text, (*right, *other))
+    return cosines.index(max(cosines)) < len(right)
 
 
 def compare_choices(

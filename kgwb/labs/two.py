@@ -13,6 +13,7 @@ from kgwb import disk
 from kgwb.errors import InvalidReplyError
 from kgwb.labs.answers import NamedNumber, NumberedChoice, ReplyText, to_name
 from kgwb.labs.changed_graphs import (
+    DATA,
     NEGATION,
     RIGHT_ANSWERS,
     answer_labels,
@@ -30,7 +31,7 @@ from kgwb.labs.recorded import (
     mean_f1,
     open_lost_run,
 )
-from kgwb.labs.tasks import Lab, compare_choices, open_sample
+from kgwb.labs.tasks import Lab, compare_choices, is_nearest, open_sample
 from kgwb.labs.texts import Message, Problem, say
 from kgwb.llm import Scripted
 from kgwb.run import Run
@@ -59,6 +60,8 @@ MIN_COPIED_CHARS = 40
 """A shorter line of a prompt may be equal by chance."""
 MIN_DESCRIPTION_WORDS = 2
 """Words that say what goes into a field."""
+DESCRIPTIONS: dict[str, dict[str, list[str]]] = DATA["descriptions"]
+"""Right descriptions of fields whose names say little, and descriptions of other things."""
 OTHER_FORMS = re.compile(
     r"\b(?:reply|answer|respond|write|return|output|antworte|schreibe?|gib)\b[^.\n]{0,30}?"
     r"\b(?:(?P<xml>xml)|(?P<yaml>yaml)|(?P<csv>csv)|(?P<table>table|tabelle)|(?P<sparql>sparql)"
@@ -135,8 +138,8 @@ def _is_shipped_prompt(messages: str) -> bool:
 def _find_undescribed_fields(messages: str) -> Iterator[Message]:
     """Yield a message for each field of the reply that a prompt does not name, then for each not described.
 
-    Before them comes a message if it names none. A field is described if MIN_DESCRIPTION_WORDS words that
-    are no fields follow it in a line. The parts of a triple need only be named.
+    Before them comes a message if it names none. ``_is_described`` is asked of all fields but the parts
+    of a triple, which need only be named.
     """
     fields = (*QirReply.model_fields, *TripleReply.model_fields)
     if not re.search("|".join(fields), messages):
@@ -145,12 +148,22 @@ def _find_undescribed_fields(messages: str) -> Iterator[Message]:
         if not re.search(rf"\b{name}\b", messages):
             yield say("2.1.no-field", name=name)
     for name in QirReply.model_fields:
-        longest = 0
-        for follows in re.findall(rf"\b{name}\b([^\n]*)", messages):
-            words = [word for word in re.findall(r"[^\W_]\w+", follows) if word not in fields]
-            longest = max(longest, len(words))
-        if longest < MIN_DESCRIPTION_WORDS:
+        if not any(_is_described(name, text) for text in re.findall(rf"\b{name}\b(.*)", messages)):
             yield say("2.1.not-described", name=name)
+
+
+def _is_described(field: str, text: str) -> bool:
+    """Return whether the text after a field's name in a line says what goes into the field.
+
+    At least MIN_DESCRIPTION_WORDS of its words are no fields. For the fields of ``DESCRIPTIONS`` it is
+    nearer to a right description than to those of other things.
+    """
+    fields = (*QirReply.model_fields, *TripleReply.model_fields)
+    words = [word for word in re.findall(r"[^\W_]\w+", text) if word not in fields]
+    if len(words) < MIN_DESCRIPTION_WORDS:
+        return False
+    known = DESCRIPTIONS.get(field)
+    return known is None or is_nearest(text, known["right"], known["other"])
 
 
 def _find_missing_values(messages: str) -> Iterator[Message]:
