@@ -6,11 +6,10 @@ folder or a zip, in one way for both. Nothing is unpacked to the disk, and links
 
 from __future__ import annotations
 
-import os
 import re
 import stat
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -18,7 +17,7 @@ from io import BytesIO
 from itertools import takewhile
 from lzma import LZMAError
 from pathlib import Path, PurePosixPath
-from typing import IO, Any, NamedTuple
+from typing import IO
 from zipfile import BadZipFile, ZipFile, ZipInfo
 from zoneinfo import ZoneInfo
 
@@ -35,18 +34,20 @@ MAX_NESTED_BYTES = 20_000_000
 """The greatest size of a zip within a zip."""
 MIN_CLASS_NAMES = 3
 """A folder in which works have so many students' names is a class, and not a student's."""
-MOODLE_FOLDER = re.compile(r"(?P<name>.+)_(?P<id>\d+)_assignsubmission_(file|onlinetext)_?(.*)")
-"""As in "Ada Lovelace_1234_assignsubmission_file"; the id is that of the submission's student."""
-CANVAS_FILE = re.compile(r"(?P<name>[^_]+)(?P<late>_LATE)?_(?P<id>\d+)_\d+_(?P<file>.+)")
-"""As in "lovelaceada_LATE_1234_56789_lab1-Ada.json"."""
-NBGRADER_FOLDER = re.compile(
-    r"(?P<id>.+)\+[^+]+\+(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)[^+]*(\+.*)?"
-)
-"""As in "ada+ps1+2026-11-24 19:30:00.123456 UTC+random" of nbgrader's exchange."""
-NBGRADER_COURSE = re.compile(r"([^/]+\.zip/)?submitted/(?P<id>[^/]+)/.+")
+NBGRADER_COURSE = re.compile(r"^([^/]+\.zip/)?submitted/(?P<id>[^/]+)/.")
 """As in "submitted/ada/ps1/ps1.ipynb" of nbgrader's folder of a course."""
 NBGRADER_TIME_FILE = "timestamp.txt"
 """The file beside a submission that says when nbgrader got it."""
+PLATFORM_PLACES = (
+    # Moodle: "Ada Lovelace_1234_assignsubmission_file"; the id is that of the submission's student.
+    re.compile(r"(^|/)(?P<name>[^/]+)_(?P<id>\d+)_assignsubmission_(file|onlinetext)"),
+    # nbgrader's exchange: "ada+ps1+2026-11-24 19:30:00.123456 UTC+random".
+    re.compile(r"(^|/)(?P<id>[^/]+)\+[^+/]+\+(?P<time>\d{4}-\d\d-\d\d \d\d:[^+/]+)(\+[^/]*)?(/|$)"),
+    # Canvas: "lovelaceada_LATE_1234_56789_lab1-Ada.json".
+    re.compile(r"(^|/)[^_/]+(?P<late>_LATE)?_(?P<id>\d+)_\d+_[^/]+$"),
+    NBGRADER_COURSE,
+)
+"""What platforms name the files and folders of a student, in the order in which they are tried."""
 ILIAS_FOLDER = re.compile(r"[^_]+_.*?_?(?P<id>[^_]+)_\d+")
 """As in "Lovelace_Ada_alovelace_1234"; the id is the account's name."""
 OTTER_NAME_FILE = "__zip_filename__"
@@ -93,6 +94,11 @@ class FoundFile:
         """The name of the file without its folders."""
         return PurePosixPath(self.place).name
 
+    @property
+    def folder(self) -> str:
+        """Where it is: its path without its name."""
+        return self.place.rpartition("/")[0]
+
 
 def read_submissions(
     folder: Path, open_lab: Callable[[int | str], Lab], skipped: Collection[Path] = ()
@@ -108,24 +114,20 @@ def read_submissions(
     times = {}
     with disk.os_errors_as_input_error(f"cannot read {folder}", hint):
         root = folder.resolve()
-        for entry in _list_path(folder):
-            path = root / entry.place
+        for path in _list_folder(root) if root.is_dir() else [root]:
             if not {path, *path.parents}.isdisjoint(skipped):
                 continue
-            for file in _read_entry(entry):
+            for file in _read_path(path, root):
                 if file.name == NBGRADER_TIME_FILE:
-                    times[PurePosixPath(file.place).parent] = _parse_nbgrader_time(file.data)
+                    times[file.folder] = file.data.decode(errors="replace")
                 else:
                     files.append(_parse_file(file, open_lab))
     if not files:
         raise InputError(f"there are no hand-ins in {folder}", hint=hint)
-    in_course = [file for file in files if NBGRADER_COURSE.fullmatch(file.place)]
-    timed = []
-    for file in in_course or files:
-        time = times.get(PurePosixPath(file.place).parent)
-        timed.append(replace(file, changed=time, is_time_of_platform=True) if time else file)
-    first_parts = {PurePosixPath(file.place).parts[0] for file in files}
-    is_one_zip = len(first_parts) == 1 and first_parts.pop().casefold().endswith(".zip")
+    in_course = [file for file in files if NBGRADER_COURSE.search(file.place)]
+    timed = [_set_time(file, times.get(file.folder, "")) for file in in_course or files]
+    first_parts = {file.place.partition("/")[0].casefold() for file in files}
+    is_one_zip = len(first_parts) == 1 and first_parts.pop().endswith(".zip")
     with_students = _add_students(timed, depth=int(is_one_zip))
     return sorted(with_students, key=lambda file: (file.changed, file.place))
 
@@ -152,42 +154,15 @@ def _parse_file(file: FoundFile, open_lab: Callable[[int | str], Lab]) -> FoundF
 # Reading files
 
 
-class _Entry(NamedTuple):
-    """A file or an empty folder, on the disk or in a zip."""
+def _list_folder(folder: Path) -> Iterator[Path]:
+    """Yield the files below a folder, links among them, and the folders without files, sorted by name.
 
-    place: str
-    changed: str = ""
-    open: Callable[[], Any] | None = None
-    """Opens the file; None for an empty folder, and for what must not be opened."""
-    problem: str = ""
-
-
-def _list_path(root: Path) -> Iterator[_Entry]:
-    """Yield the file at a path; of a folder, the files in it and its subfolders, and the empty folders.
-
-    They are sorted by name within each folder. Links to folders are yielded as files. Raises
-    OSError for what cannot be listed.
+    Raises OSError for what cannot be listed.
     """
-    if not root.is_dir():
-        yield _entry_of_path(root, root.name)
-        return
-    for parent, folder_names, file_names in os.walk(root, onerror=_raise):
-        folder = Path(parent)
-        names = [*filter(_is_shown, file_names)]
-        kept: list[str] = []
-        for name in sorted(filter(_is_shown, folder_names)):
-            target = names if (folder / name).is_symlink() else kept
-            target.append(name)
-        folder_names[:] = kept
-        for name in sorted(names):
-            path = folder / name
-            yield _entry_of_path(path, path.relative_to(root).as_posix())
-        if not names and not kept and folder != root:
-            yield _Entry(f"{folder.relative_to(root).as_posix()}/")
-
-
-def _raise(error: OSError) -> None:
-    raise error
+    for path in sorted(folder.iterdir()):
+        if _is_shown(path.name):
+            is_folder = path.is_dir() and not path.is_symlink()
+            yield from (list(_list_folder(path)) if is_folder else []) or [path]
 
 
 def _is_shown(name: str) -> bool:
@@ -195,61 +170,39 @@ def _is_shown(name: str) -> bool:
     return not name.startswith(".") and name not in SKIPPED_NAMES
 
 
-def _entry_of_path(path: Path, place: str) -> _Entry:
-    """Return the entry of a file on the disk. What is no regular file is not opened."""
+def _read_path(path: Path, root: Path) -> Iterator[FoundFile]:
+    """Yield what is at a path on the disk, as ``_read_file`` does. What is no regular file is not opened."""
+    place = root.name if path == root else path.relative_to(root).as_posix()
     status = path.lstat()
     changed = _format_time(datetime.fromtimestamp(status.st_mtime, UTC))
-    if stat.S_ISLNK(status.st_mode):
-        return _Entry(place, changed, problem="it is a link, which is not followed")
-    if not stat.S_ISREG(status.st_mode):
-        return _Entry(place, changed, problem="it is no regular file")
-    return _Entry(place, changed, partial(open, path, "rb"))
+    if stat.S_ISREG(status.st_mode):
+        yield from _read_file(FoundFile(place, changed=changed), partial(open, path, "rb"))
+    elif stat.S_ISDIR(status.st_mode):
+        yield FoundFile(f"{place}/")
+    else:
+        yield FoundFile(place, changed=changed, problem="it is a link or no regular file")
 
 
-def _list_zip(archive: ZipFile, place: str) -> Iterator[_Entry]:
-    """Yield the first MAX_MEMBERS files in a zip, and its folders without files, also the zip as a whole.
+def _read_file(
+    found: FoundFile, open_file: Callable[[], IO[bytes]], zips: int = 0
+) -> Iterator[FoundFile]:
+    """Yield a file, with its data if it ends in ".json"; of a zip, the files in it.
 
-    A zip can have several files of one name: a number is added to the names of the later ones.
-    """
-    folders = {PurePosixPath()}
-    filled: set[PurePosixPath] = set()
-    files: set[PurePosixPath] = set()
-    for member in archive.infolist()[:MAX_MEMBERS]:
-        path = PurePosixPath(member.filename.lstrip("/"))
-        shown = PurePosixPath(*takewhile(_is_shown, path.parts))
-        filled.update(shown.parents)
-        if not shown.name or shown != path or member.is_dir():
-            folders.add(shown)
-            continue
-        while path in files:
-            path = path.with_stem(f"{path.stem} (2)")
-        files.add(path)
-        opener = partial(archive.open, member)
-        yield _Entry(f"{place}/{path}", _time_of_member(member), opener)
-    for folder in sorted(folders - filled):
-        yield _Entry(f"{PurePosixPath(place) / folder}/")
-
-
-def _read_entry(entry: _Entry, zips: int = 0) -> Iterator[FoundFile]:
-    """Yield the file of an entry, with its data if it ends in ".json"; of a zip, the files in it.
-
-    ``zips`` is the number of zips that the entry is in. A zip in a zip is unpacked in memory, but
+    ``zips`` is the number of zips that the file is in. A zip in a zip is unpacked in memory, but
     none in that. A file that is too large or cannot be read is yielded with that problem. A zip
     itself is yielded only with a problem.
     """
-    found = FoundFile(entry.place, changed=entry.changed, problem=entry.problem)
-    suffix = PurePosixPath(entry.place).suffix.casefold()
+    suffix = PurePosixPath(found.name).suffix.casefold()
     is_zip = suffix == ".zip"
     if is_zip and zips > 1:
         yield replace(found, problem="it is a zip in a zip in a zip")
         return
-    is_read = is_zip or suffix == ".json" or found.name == NBGRADER_TIME_FILE
-    if entry.open is None or not is_read:
+    if not is_zip and suffix != ".json" and found.name != NBGRADER_TIME_FILE:
         yield found
         return
     max_bytes = MAX_NESTED_BYTES if is_zip else MAX_FILE_BYTES
     try:
-        with entry.open() as file:
+        with open_file() as file:
             if is_zip and not zips:
                 yield from _read_zip(file, found, zips)
                 return
@@ -261,23 +214,41 @@ def _read_entry(entry: _Entry, zips: int = 0) -> Iterator[FoundFile]:
         yield replace(found, problem=TOO_LARGE)
     elif is_zip:
         yield from _read_zip(BytesIO(data), found, zips)
-    elif data:
-        yield replace(found, data=data)
     else:
-        yield replace(found, problem="it is empty")
+        yield replace(found, data=data, problem="" if data else "it is empty")
 
 
 def _read_zip(source: IO[bytes], found: FoundFile, zips: int) -> Iterator[FoundFile]:
-    """Yield the files in a zip. If not all can be read, ``found``, the zip, is yielded with that problem."""
+    """Yield the first MAX_MEMBERS files in a zip, and its folders without files, also the zip as a whole.
+
+    If not all can be read, ``found``, the zip, is yielded with that problem. A zip can have several
+    files of one name: a number is added to the names of the later ones.
+    """
+    folders = {PurePosixPath()}
+    filled: set[PurePosixPath] = set()
+    files: set[PurePosixPath] = set()
     try:
         with ZipFile(source) as archive:
             if len(archive.infolist()) > MAX_MEMBERS:
                 problem = f"only its first {MAX_MEMBERS:,} files were read"
                 yield replace(found, problem=problem)
-            for entry in _list_zip(archive, found.place):
-                yield from _read_entry(entry, zips + 1)
+            for member in archive.infolist()[:MAX_MEMBERS]:
+                path = PurePosixPath(member.filename.lstrip("/"))
+                shown = PurePosixPath(*takewhile(_is_shown, path.parts))
+                filled.update(shown.parents)
+                if not shown.name or shown != path or member.is_dir():
+                    folders.add(shown)
+                    continue
+                while path in files:
+                    path = path.with_stem(f"{path.stem} (2)")
+                files.add(path)
+                file = FoundFile(f"{found.place}/{path}", changed=_time_of_member(member))
+                yield from _read_file(file, partial(archive.open, member), zips + 1)
     except READ_ERRORS as exc:
         yield replace(found, problem=f"it is not a zip that can be read: {exc}")
+        return
+    for folder in sorted(folders - filled):
+        yield FoundFile(f"{PurePosixPath(found.place) / folder}/")
 
 
 def _format_time(time: datetime) -> str:
@@ -293,15 +264,19 @@ def _time_of_member(member: ZipInfo) -> str:
         return ""
 
 
-def _parse_nbgrader_time(data: bytes) -> str:
-    """Return the time that nbgrader's file has, as in "2026-11-24 19:30:00.123456 UTC"; "" if it has none."""
-    words = data.decode(errors="replace").split()
+def _set_time(file: FoundFile, text: str) -> FoundFile:
+    """Return a copy of a file with the time that nbgrader says, as in "2026-11-24 19:30:00.123456 UTC".
+
+    The file itself is returned if that is no time.
+    """
+    words = text.split()
     try:
         zone = ZoneInfo(words[2]) if len(words) > 2 else UTC
         time = datetime.fromisoformat(" ".join(words[:2]))
-        return _format_time(time.replace(tzinfo=time.tzinfo or zone).astimezone(UTC))
+        utc = time.replace(tzinfo=time.tzinfo or zone).astimezone(UTC)
     except (ValueError, KeyError, OverflowError):
-        return ""
+        return file
+    return replace(file, changed=_format_time(utc), is_time_of_platform=True)
 
 
 # Whose a file is
@@ -331,48 +306,29 @@ def _add_students(files: Iterable[FoundFile], *, depth: int) -> list[FoundFile]:
 def _add_student(file: FoundFile, depth: int) -> FoundFile:
     """Return a copy of a file with what its path says about student, time and lateness.
 
-    The forms of Moodle, nbgrader, Canvas and ILIAS are tried in this order. A time of nbgrader
-    counts as the platform's. In a folder of no known platform, the student's id is the name of the
-    folder or zip at ``depth``, as in the homes of a hub, or of a file without one, the stem of the
-    file's name. The names that kgwb gives to files say nothing about who handed them in.
+    The forms of PLATFORM_PLACES come first, then the folder of ILIAS. In a folder of no known
+    platform, the student's id is the name of the folder or zip at ``depth``, as in the homes of a hub,
+    or of a file without one, the stem of the file's name. The names that kgwb gives to files say
+    nothing about who handed them in.
     """
-    path = PurePosixPath(file.place)
-    for part in path.parts:
-        moodle = MOODLE_FOLDER.fullmatch(part)
-        if moodle:
-            return replace(file, student_id=moodle["id"], student_name=moodle["name"])
-        nbgrader = NBGRADER_FOLDER.fullmatch(part)
-        if nbgrader:
-            time = datetime.fromisoformat(nbgrader["time"]).replace(tzinfo=UTC)
+    for form in PLATFORM_PLACES:
+        found = form.search(file.place)
+        if found:
+            said = found.groupdict("")
             return replace(
-                file,
-                student_id=nbgrader["id"],
-                changed=_format_time(time),
-                is_time_of_platform=True,
+                _set_time(file, said.get("time", "")),
+                student_id=said["id"],
+                student_name=said.get("name", ""),
+                is_late=bool(said.get("late")),
             )
-    canvas = CANVAS_FILE.fullmatch(path.name)
-    if canvas:
-        return replace(file, student_id=canvas["id"], is_late=bool(canvas["late"]))
-    folders = path.parts if file.place.endswith("/") else path.parts[:-1]
-    return replace(file, student_id=_student_of_folder(file, folders, depth))
-
-
-def _student_of_folder(file: FoundFile, folders: Sequence[str], depth: int) -> str:
-    """Return the student's id that the folders of a file say, else that of the file's name.
-
-    nbgrader and ILIAS name folders in ways of their own. Of another folder or zip, it is the name.
-    """
-    course = NBGRADER_COURSE.fullmatch(file.place)
-    if course:
-        return course["id"]
-    own_folders = folders[depth:]
-    for folder in own_folders:
+    folders = file.place.split("/")[depth:-1]
+    for folder in folders:
         ilias = ILIAS_FOLDER.fullmatch(folder)
         if ilias:
-            return ilias["id"]
-    if own_folders:
-        return re.sub(r"(?i)\.zip$", "", own_folders[0])
-    return _student_of_stem(file)
+            return replace(file, student_id=ilias["id"])
+    if folders:
+        return replace(file, student_id=re.sub(r"(?i)\.zip$", "", folders[0]))
+    return replace(file, student_id=_student_of_stem(file))
 
 
 def _student_of_stem(file: FoundFile) -> str:
