@@ -155,15 +155,16 @@ def _find_undescribed_fields(messages: str) -> Iterator[Message]:
 def _is_described(field: str, text: str) -> bool:
     """Return whether the text after a field's name in a line says what goes into the field.
 
-    At least MIN_DESCRIPTION_WORDS of its words are no fields. For the fields of ``DESCRIPTIONS`` it is
-    nearer to a right description than to those of other things.
+    At least MIN_DESCRIPTION_WORDS of its words are no fields. For the fields of ``DESCRIPTIONS``, its first
+    sentence is nearer to a right description than to those of other things.
     """
     fields = (*QirReply.model_fields, *TripleReply.model_fields)
     words = [word for word in re.findall(r"[^\W_]\w+", text) if word not in fields]
     if len(words) < MIN_DESCRIPTION_WORDS:
         return False
     known = DESCRIPTIONS.get(field)
-    return known is None or is_nearest(text, known["right"], known["other"])
+    sentence = re.split(r"(?<=\w)[.;] ", text)[0]
+    return known is None or is_nearest(sentence, known["right"], known["other"])
 
 
 def _find_missing_values(messages: str) -> Iterator[Message]:
