@@ -143,7 +143,7 @@ def simulate_class(seed: int, size: int = CLASS_SIZE) -> tuple[list[CollectedWor
         for name in copiers:
             tasks = copy_work(Student(rng, natural), works[original], way)
             works[name] = HandIn(kgwb_lab=1, student=name, tasks=tasks)
-    rows = [CollectedWork(FoundFile(name), work, name=name) for name, work in works.items()]
+    rows = [CollectedWork(FoundFile(name, hand_in=work), name=name) for name, work in works.items()]
     return rows, list(map(set, groups))
 
 

@@ -119,11 +119,11 @@ def test_forty_hand_ins_with_twelve_odd_ones_are_each_told_rightly_within_a_minu
 
     honest = [work for work in collected.works if work.name.startswith("Student ")]
     assert len(honest) == CLASS_SIZE - 12
-    assert not [work for work in honest if work.remarks or work.disagreements]
+    assert not [work for work in honest if collected.remarks_on(work) or work.disagreements]
     reasons = {work.student: work.problem for work in collected.missing}
     assert set(reasons) == {"Missing", "Cut", "Large"}
     assert "large" in reasons["Large"]
-    [version_remark] = found(collected, "Other version").remarks
+    [version_remark] = collected.remarks_on(found(collected, "Other version"))
     assert "9.9.9" in version_remark
     assert "<script>" not in render_class_page([collected])
     assert (
@@ -134,7 +134,7 @@ def test_forty_hand_ins_with_twelve_odd_ones_are_each_told_rightly_within_a_minu
     assert set(found(collected, "Forged").disagreements) == {"1.1"}
     without_tries = found(collected, "Without tries")
     assert set(without_tries.disagreements) == {"1.7"}
-    assert any("without a try" in remark for remark in without_tries.remarks)
+    assert any("without a try" in remark for remark in collected.remarks_on(without_tries))
     assert set(found(collected, "Bomb").disagreements) == {"1.6"}
 
 

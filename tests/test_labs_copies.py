@@ -33,9 +33,8 @@ def solve(*answers: str, second: int = 0) -> TaskProgress:
 def make_row(name: str, **tasks: TaskProgress) -> CollectedWork:
     """The row of a work; tasks are named as t1 for 1.1."""
     by_name = {f"1.{key[1:]}": progress for key, progress in tasks.items()}
-    return CollectedWork(
-        FoundFile(name), HandIn(kgwb_lab=1, student=name, tasks=by_name), name=name
-    )
+    hand_in = HandIn(kgwb_lab=1, student=name, tasks=by_name)
+    return CollectedWork(FoundFile(name, hand_in=hand_in), name=name)
 
 
 def copied(remarks: list[Remark]) -> list[set[str]]:

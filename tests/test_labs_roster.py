@@ -127,7 +127,7 @@ def test_a_work_counts_for_who_handed_it_in_whatever_name_it_has(tmp_path: Path)
     (tmp_path / "class.csv").write_text(WORKSHEET)
     [collected] = collect_hand_ins(tmp_path / "class", roster=Roster(tmp_path / "class.csv"))
     assert [row.name for row in collected.works] == ["Ada Lovelace", "Bob Frost"]
-    assert all("one work" in " ".join(row.remarks) for row in collected.works)
+    assert all("one work" in " ".join(collected.remarks_on(row)) for row in collected.works)
 
 
 def test_a_folder_may_have_a_name_in_which_spaces_are_underscores(tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ def test_who_is_not_in_the_class_or_has_a_namesake_is_said(tmp_path: Path) -> No
         kgwb.lab(1, None).hand_in(name, tmp_path / "class")
     (tmp_path / "class.csv").write_text("name,id\nAda,1\nAda,2\n")
     [collected] = collect_hand_ins(tmp_path / "class", roster=Roster(tmp_path / "class.csv"))
-    assert [len(row.remarks) for row in collected.works] == [1, 1]
+    assert [len(collected.remarks_on(row)) for row in collected.works] == [1, 1]
     assert len(collected.missing) == 2  # both of this name: it is not clear which of them
 
 

@@ -9,14 +9,13 @@ from pathlib import Path
 
 from kgwb.disk import __version__
 from kgwb.labs.copies import find_copies
-from kgwb.labs.hand_ins import HandIn
 from kgwb.labs.pseudonyms import Pseudonyms
 from kgwb.labs.rechecking import check_again
 from kgwb.labs.roster import Roster
 from kgwb.labs.rows import CollectedHandIns, CollectedWork, Remark, group, remark_on
 from kgwb.labs.submissions import FoundFile, read_submissions
 from kgwb.labs.tasks import Lab, load_lab
-from kgwb.text import list_first, look_of
+from kgwb.text import list_first, look_of, tell_apart
 
 MAX_FOUND = 8
 """Files that are named of a submission without a hand-in."""
@@ -43,58 +42,43 @@ def collect_hand_ins(
     paths of files and folders that nobody handed in. Raises InputError if the folder cannot be
     read or has no files.
     """
-    works: list[CollectedWork] = []
-    missing: list[CollectedWork] = []
+    rows: list[CollectedWork] = []
     files = read_submissions(Path(folder), open_lab, skipped)
     for submission in group(files, lambda file: file.student_id or file.place):
-        handed_in = _works_of(submission)
-        works += handed_in
-        if not handed_in:
-            missing.append(_make_missing_row(submission))
+        rows += _make_rows(submission)
     if roster:
-        works = [replace(work, listed=roster.find(work.file)) for work in works]
-        missing = [replace(work, listed=roster.find(work.file)) for work in missing]
-    collected: list[CollectedHandIns] = []
-    works.sort(key=lambda work: str(work.hand_in.kgwb_lab))
-    for lab_works in group(works, lambda work: work.hand_in.kgwb_lab) or [[]]:
-        lab = open_lab(lab_works[0].hand_in.kgwb_lab if lab_works else 1)
+        rows = [replace(row, listed=roster.find(row.file)) for row in rows]
+    works = [row for row in rows if row.file.hand_in]
+    missing = [row for row in rows if not row.file.hand_in]
+    collected = []
+    for name in sorted({work.hand_in.kgwb_lab for work in works} or {1}, key=str):
+        of_lab = [work for work in works if work.hand_in.kgwb_lab == name]
         if roster:
-            missing += _list_absent(roster, [*lab_works, *missing])
+            present = {row.listed for row in (*of_lab, *missing)}
+            absent = [student for student in roster.students if student not in present]
+            missing += [CollectedWork(FoundFile(""), listed=student) for student in absent]
         collected.append(
-            _collect_lab(lab, lab_works, missing, pseudonyms, check=check, is_listed=bool(roster))
+            _collect_lab(
+                open_lab(name), of_lab, missing, pseudonyms, check=check, is_listed=bool(roster)
+            )
         )
         missing = []
     return collected
 
 
-def _list_absent(roster: Roster, rows: Sequence[CollectedWork]) -> list[CollectedWork]:
-    """Return a row for each student of the class who has none."""
-    present = {row.listed for row in rows}
-    absent = []
-    for student in roster.students:
-        if student not in present:
-            absent.append(CollectedWork(FoundFile(""), HandIn(kgwb_lab=1), listed=student))
-    return absent
+def _make_rows(submission: Sequence[FoundFile]) -> list[CollectedWork]:
+    """Return a row for each hand-in of a student's files. What could not be read stands in the first one.
 
-
-def _works_of(submission: Sequence[FoundFile]) -> list[CollectedWork]:
-    """Return a row for each hand-in of a student's files. What could not be read stands in the first one."""
-    unread = tuple(file for file in submission if file.problem)
-    works = []
-    for file in submission:
-        if file.hand_in:
-            works.append(CollectedWork(file, file.hand_in, others=unread))
-            unread = ()
-    return works
-
-
-def _make_missing_row(submission: Sequence[FoundFile]) -> CollectedWork:
-    """Return the row of a student's files without a hand-in. Its place is their folder, or the only file."""
+    Files without a hand-in have one row, whose place is their folder, or the only file.
+    """
+    handed_in = [file for file in submission if file.hand_in]
+    if handed_in:
+        unread = tuple(file for file in submission if file.problem)
+        return [CollectedWork(handed_in[0], unread), *map(CollectedWork, handed_in[1:])]
     first = submission[0]
-    places = [file.place for file in submission]
-    place = os.path.commonpath(places) or first.student_id
+    place = os.path.commonpath([file.place for file in submission]) or first.student_id
     found = tuple(file for file in submission if not file.place.endswith("/"))
-    return CollectedWork(replace(first, place=place), HandIn(kgwb_lab=1), others=found)
+    return [CollectedWork(replace(first, place=place), found)]
 
 
 def _describe_missing(lab: Lab, work: CollectedWork) -> str:
@@ -109,28 +93,25 @@ def _describe_missing(lab: Lab, work: CollectedWork) -> str:
     return f"no hand-in, found: {listed}; ask for the file {asked}"
 
 
-def _with_pseudonyms(
-    works: Sequence[CollectedWork], pseudonyms: Pseudonyms | None
-) -> list[CollectedWork]:
-    """Return copies of the works with pseudonyms for students' names and ids and for the files' paths.
+def _hide(work: CollectedWork, pseudonyms: Pseudonyms | None) -> CollectedWork:
+    """Return a copy of a row with pseudonyms for the student's name and id and for the files' paths.
 
-    A student without a name is told apart by the path. Without ``pseudonyms`` they stay as they
-    are.
+    A student without a name is told apart by the path. Without ``pseudonyms`` the row stays as it
+    is.
     """
     if pseudonyms is None:
-        return list(works)
-    hidden = []
-    for work in works:
-        student = pseudonyms.of_student(work.student or work.file.place, work.file.student_id)
-        place = work.file.place and pseudonyms.of_file(work.file.place)
-        file = replace(work.file, place=place, hand_in=None, student_id=student, student_name="")
-        others = [replace(file, place=pseudonyms.of_file(file.place)) for file in work.others]
-        hand_in = work.hand_in.model_copy(update={"student": student})
-        listed = work.listed and replace(work.listed, name=student, keys=frozenset())
-        hidden.append(
-            replace(work, file=file, hand_in=hand_in, listed=listed, others=tuple(others))
-        )
-    return hidden
+        return work
+    student = pseudonyms.of_student(work.student or work.file.place, work.file.student_id)
+    file = replace(
+        work.file,
+        place=work.file.place and pseudonyms.of_file(work.file.place),
+        hand_in=work.file.hand_in and work.hand_in.model_copy(update={"student": student}),
+        student_id=student,
+        student_name="",
+    )
+    listed = work.listed and replace(work.listed, name=student, keys=frozenset())
+    others = [replace(other, place=pseudonyms.of_file(other.place)) for other in work.others]
+    return replace(work, file=file, listed=listed, others=tuple(others))
 
 
 def _collect_lab(
@@ -142,7 +123,7 @@ def _collect_lab(
     check: bool,
     is_listed: bool,
 ) -> CollectedHandIns:
-    """Return the rows of one lab, one for each work, sorted by name and with their remarks.
+    """Return the rows of one lab, one for each work, sorted by name, and the remarks on them.
 
     With ``check`` the answers are checked again, which starts processes. ``is_listed`` says that
     there is a list of the class.
@@ -150,39 +131,26 @@ def _collect_lab(
     remarks = []
     latest = []
     for states in _group_states(works):
-        *before, last = _with_pseudonyms(states, pseudonyms)
+        *before, last = [_hide(state, pseudonyms) for state in states]
         latest.append(last)
         for earlier in before:
             if earlier.hand_in.tasks != last.hand_in.tasks:
                 text = f"not counted: {earlier.file.place}, an earlier state"
-                remarks.append(Remark(text, (last.file.place,)))
+                remarks.append(remark_on([last], text))
     named = _with_distinct_names(latest)
-    remarks += _remark_on_names(named)
-    remarks += find_copies(lab, named)
     if check:
         found = check_again(lab, [work.hand_in for work in named])
-        checked = []
-        for work, disagreements in zip(named, found, strict=True):
-            checked.append(replace(work, disagreements=disagreements))
-        named = checked
+        checked = zip(named, found, strict=True)
+        named = [replace(work, disagreements=disagreements) for work, disagreements in checked]
+    remarks += _remark_on_alike(named)
+    remarks += find_copies(lab, named)
     for work in named:
-        remarks += [Remark(text, (work.file.place,)) for text in _remark_on_work(lab, work)]
+        remarks += [remark_on([work], text) for text in _remark_on_work(lab, work)]
         if is_listed and not work.listed:
-            remarks.append(Remark("not clear who of the class it is", (work.file.place,)))
-    remarked = []
-    for work in named:
-        concern = [remark.text for remark in remarks if work.file.place in remark.places]
-        remarked.append(replace(work, remarks=tuple(concern)))
-
-    missing_rows = []
-    for work in _with_distinct_names(_with_pseudonyms(missing, pseudonyms)):
-        missing_rows.append(replace(work, problem=_describe_missing(lab, work)))
-    return CollectedHandIns(lab, tuple(remarked), tuple(missing_rows), tuple(remarks))
-
-
-def _oldest_first(work: CollectedWork) -> tuple[str, str, str]:
-    """Return what works are sorted by: when they were written, then their files."""
-    return work.when, work.file.changed, work.file.place
+            remarks.append(remark_on([work], "not clear who of the class it is"))
+    hidden = _with_distinct_names([_hide(row, pseudonyms) for row in missing])
+    missing = [replace(row, problem=_describe_missing(lab, row)) for row in hidden]
+    return CollectedHandIns(lab, tuple(named), tuple(missing), tuple(remarks))
 
 
 def _remark_on_work(lab: Lab, work: CollectedWork) -> Iterator[str]:
@@ -216,29 +184,26 @@ def _group_states(works: Sequence[CollectedWork]) -> list[list[CollectedWork]]:
     without a work's identity is one of its own. A file without a name, as it is kept beside a
     notebook, is left out if a named one of the same work and submission is there.
     """
-
-    def key_of(work: CollectedWork) -> tuple[str, str, str]:
-        work_id = work.hand_in.work_id or work.file.place
-        return work_id, work.file.student_id, _look_of_name(work.hand_in.student)
-
-    named = {key_of(work)[:2] for work in works if work.hand_in.student}
+    by_work = group(works, lambda work: (work.identity, work.file.student_id))
     counted = []
-    for work in sorted(works, key=_oldest_first):
-        if work.hand_in.student or key_of(work)[:2] not in named:
-            counted.append(work)
-    return group(counted, key_of)
+    for files in by_work:
+        counted += [file for file in files if file.hand_in.student] or files
+    counted.sort(key=lambda work: (work.when, work.file.changed, work.file.place))
+    return group(
+        counted, lambda work: (work.identity, work.file.student_id, _look(work.hand_in.student))
+    )
 
 
-def _remark_on_names(works: Sequence[CollectedWork]) -> list[Remark]:
-    """Return remarks on several hand-ins that share a student's name or a work's identity.
+def _remark_on_alike(works: Sequence[CollectedWork]) -> list[Remark]:
+    """Return remarks on several hand-ins that share a student's name, by its looks, or a work's identity.
 
-    Names are compared by their looks. Empty if all are distinct.
+    Empty if all are distinct.
     """
     remarks = []
-    for alike in group(works, _key_of_name):
+    for alike in group(works, lambda work: _look(work.student) or work.file.place):
         if len(alike) > 1:
             remarks.append(remark_on(alike, f"{len(alike)} hand-ins have one name"))
-    for alike in group(works, lambda work: work.hand_in.work_id or work.file.place):
+    for alike in group(works, lambda work: work.identity):
         if len(alike) > 1:
             remarks.append(remark_on(alike, f"one work was handed in {len(alike)} times"))
     return remarks
@@ -250,24 +215,13 @@ def _with_distinct_names(works: Sequence[CollectedWork]) -> list[CollectedWork]:
     A name that several works have is followed by the file's path in brackets. A hand-in without a
     name gets the path.
     """
-    named = []
-    for same_name in group(works, _key_of_name):
-        for work in same_name:
-            name = work.student
-            if not look_of(name):
-                name = work.file.place
-            elif len(same_name) > 1:
-                name = f"{name} ({work.file.place})"
-            named.append(replace(work, name=name))
+    short = [work.student if _look(work.student) else work.file.place for work in works]
+    forms = (short.__getitem__, lambda number: f"{short[number]} ({works[number].file.place})")
+    names = tell_apart(range(len(works)), forms, fold_case=True)
+    named = [replace(work, name=names[number]) for number, work in enumerate(works)]
     return sorted(named, key=lambda work: (work.name.casefold(), work.name))
 
 
-def _look_of_name(student: str) -> str:
+def _look(student: str) -> str:
     """Return a form of a name that is equal for names that look the same but for letter case."""
     return look_of(student).casefold()
-
-
-def _key_of_name(work: CollectedWork) -> tuple[str, str]:
-    """Return the look of the student's name as a key; of a work without a name, the file's path."""
-    name = _look_of_name(work.student)
-    return (name, "") if name else ("", work.file.place)

@@ -135,21 +135,22 @@ def save_points(
     rows = [headings]
     for hand_ins in collected:
         for work in hand_ins.rows:
-            row = _make_row(hand_ins.lab, work, grading)
+            row = _make_row(hand_ins, work, grading)
             # A cell is one line, with a quote before what a spreadsheet would compute.
             rows.append([quote_cell(single_line(row.get(name, ""))) for name in headings])
     return write_table(path, rows)
 
 
-def _make_row(lab: Lab, work: CollectedWork, grading: Grading) -> dict[str, str]:
+def _make_row(collected: CollectedHandIns, work: CollectedWork, grading: Grading) -> dict[str, str]:
     """Return the cells of a hand-in by their heading; the tasks of other labs have none.
 
     Numbers are written without needless zeros.
     """
+    lab = collected.lab
     hand_in = work.hand_in
     row = {name: f"{grading.points_of(work, name):g}" for name in lab.tasks}
     days_late = grading.days_late(work)
-    remarks = [work.problem, *work.remarks]
+    remarks = [work.problem, *collected.remarks_on(work)]
     if days_late and grading.late_percent:
         remarks.append(
             f"{pluralize(days_late, 'day')} late: {grading.late_percent:g} % less for each"

@@ -19,24 +19,30 @@ T = TypeVar("T")
 
 @frozen
 class CollectedWork:
-    """A row of a class: a work that a student handed in, or a submission without one, and its remarks."""
+    """A row of a class: a work that a student handed in, or a submission without one."""
 
     file: FoundFile
     """The file that counts. Of a submission without a hand-in, its folder or its only file."""
-    hand_in: HandIn
-    """What the file holds; without a hand-in, one of an open lab."""
-    problem: str = ""
-    """Why there is no hand-in, what was found, and which file to ask for; empty if there is one."""
     others: tuple[FoundFile, ...] = ()
     """The other files of the submission that could not be read; without a hand-in, all its files."""
+    problem: str = ""
+    """Why there is no hand-in, what was found, and which file to ask for; empty if there is one."""
     listed: RosterStudent | None = None
     """Who it is in the list of the class; None if that is nobody, or there is no list."""
     name: str = ""
     """The student as shown. Of students with one name, the name is followed by the file."""
-    remarks: tuple[str, ...] = ()
-    """What the lecturer should look at: all remarks that concern this row."""
     disagreements: Mapping[str, str] = field(default_factory=dict)
     """By task, why the state in the file is not that of its answer; empty if it was not checked."""
+
+    @property
+    def hand_in(self) -> HandIn:
+        """What the file holds; without a hand-in, one of an open lab."""
+        return self.file.hand_in or HandIn(kgwb_lab=1)
+
+    @property
+    def identity(self) -> str:
+        """The identity of the work; of one that names none, the path of its file."""
+        return self.hand_in.work_id or self.file.place
 
     @property
     def student(self) -> str:
@@ -58,11 +64,8 @@ class CollectedWork:
 
     def is_solved(self, task: str) -> bool:
         """Return whether a task counts as solved: in the file, and if checked, again."""
-        return self.hand_in.progress(task).state == "solved" and not self.disagrees(task)
-
-    def disagrees(self, task: str) -> bool:
-        """Return whether the check has shown another state than the file's; False without a check."""
-        return task in self.disagreements
+        is_solved = self.hand_in.progress(task).state == "solved"
+        return is_solved and task not in self.disagreements
 
 
 @frozen
@@ -130,6 +133,10 @@ class CollectedHandIns:
             return None
         return min(parts, key=lambda stage: parts[stage][0] / parts[stage][1])
 
+    def remarks_on(self, row: CollectedWork) -> list[str]:
+        """Return all remarks that concern a row."""
+        return [remark.text for remark in self.remarks if row.file.place in remark.places]
+
     def all_remarks(self) -> list[str]:
         """Return all remarks, those on a single row written "NAME: REMARK"."""
         names = {work.file.place: work.name for work in self.rows}
@@ -165,9 +172,10 @@ class CollectedHandIns:
 
 
 def remark_on(works: Sequence[CollectedWork], text: str) -> Remark:
-    """Return a remark on several works, which names them after a colon."""
-    names = ", ".join(work.name for work in works)
-    return Remark(f"{text}: {names}", tuple(work.file.place for work in works))
+    """Return a remark on some works, which names several after a colon."""
+    if len(works) > 1:
+        text += ": " + ", ".join(work.name for work in works)
+    return Remark(text, tuple(work.file.place for work in works))
 
 
 def group(items: Iterable[T], key_of: Callable[[T], Hashable]) -> list[list[T]]:
