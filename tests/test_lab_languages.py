@@ -24,6 +24,7 @@ from kgwb.labs.texts import (
     load_texts,
     translate_notebook,
 )
+from kgwb.labs.two import load_replies
 
 OTHERS = [language for language in list_languages() if language != "en"]
 PARTS_OF_TASKS = re.compile(
@@ -113,6 +114,7 @@ def test_every_key_in_the_code_is_in_the_catalogue_and_every_text_is_used() -> N
     used |= {f"state.{name}" for name in ("solved", "tried", "open")}
     used |= {key for key in ENGLISH if key.startswith("claims.")}
     used |= {row["feedback"] for row in DATA["running_times"]}
+    used |= {reply.lack for reply in load_replies() if reply.lack}
     for path in FOLDER.parent.glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
 from functools import cache
 
 from pydantic import BaseModel
@@ -32,7 +31,7 @@ from kgwb.labs.recorded import (
     open_lost_run,
 )
 from kgwb.labs.tasks import Lab, compare_choices, is_nearest, open_sample
-from kgwb.labs.texts import Message, Problem, say
+from kgwb.labs.texts import Problem, say
 from kgwb.llm import Scripted
 from kgwb.run import Run
 from kgwb.run.ask import find_json
@@ -54,23 +53,17 @@ def prepare_checks() -> None:
 LAB = Lab(2, "lab2.title", prepare=prepare_checks)
 MUSIC_QUESTION = "Who composed the music for Psycho?"
 NOVELS_QUESTION = "Who wrote the novels that films by Andrei Tarkovsky are based on?"
-QUESTION_TYPES = ("list", "count", "boolean")
-"""The values of the field question_type."""
 MIN_COPIED_CHARS = 40
 """A shorter line of a prompt may be equal by chance."""
 MIN_DESCRIPTION_WORDS = 2
 """Words that say what goes into a field."""
 DESCRIPTIONS: dict[str, dict[str, list[str]]] = DATA["descriptions"]
 """Right descriptions of fields whose names say little, and descriptions of other things."""
-OTHER_FORMS = re.compile(
+REQUEST = (
     r"\b(?:reply|answer|respond|write|return|output|antworte|schreibe?|gib)\b[^.\n]{0,30}?"
-    r"\b(?:(?P<xml>xml)|(?P<yaml>yaml)|(?P<csv>csv)|(?P<table>table|tabelle)|(?P<sparql>sparql)"
-    r"|(?P<prose>essay|prose|story|aufsatz|prosa|geschichte)"
-    r"|(?P<poem>poem|verse|rhyme|song|haiku|gedicht|vers|reim|lied))(?:s|e|en)?\b",
-    re.IGNORECASE,
+    r"\b(?:FORM)(?:s|e|en)?\b"
 )
-"""A request for a reply that is not JSON, in an English or a German prompt; a group for each form."""
-JSON_WORD = re.compile(r"\bjson\b(?! (is|must|should|may) not\b)", re.IGNORECASE)
+"""A request for a reply in a form, in an English or a German prompt."""
 
 
 @LAB.task(stage="understand", is_free=True)
@@ -90,33 +83,45 @@ def check_prompt_file(text: str) -> Problem:
     messages = "\n".join(message.content for message in parsed.messages)
     if _is_shipped_prompt(messages):
         return "2.1.shipped"
-    for lack in _find_lacks(messages):
-        problem = _judge_lack(lack)
+    for recorded in load_replies():
+        lack = recorded.lack and _find_lack(recorded, messages)
+        problem = lack and _check_reply(recorded.question, recorded.reply)
         if problem:
-            return problem
+            return say(
+                "2.1.recorded",
+                lack=lack,
+                question=recorded.question,
+                reply=recorded.reply.strip(),
+                problem=problem,
+            )
     return ""
 
 
-def _find_lacks(messages: str) -> Iterator[Message]:
-    """Yield what a prompt lacks: fields, descriptions of them, values, and the form of the reply."""
-    yield from _find_undescribed_fields(messages)
-    yield from _find_missing_values(messages)
-    yield from _find_format_problems(messages)
+def _find_lack(recorded: RecordedReply, messages: str) -> Problem:
+    """Return what a prompt lacks that a recorded reply is to the lack of; "" if it has that.
 
-
-def _judge_lack(lack: Message) -> Problem:
-    """Return what came of the recorded reply to a prompt with this lack, as feedback; "" if it did no harm.
-
-    Harm is that the system rejects the reply or answers wrongly. Raises KeyError if no reply is
-    recorded.
+    Where it says something after a NEGATION, it does not say it.
     """
-    lacked = lack.values.get("name", "")
-    recorded = find_reply(lack.key, str(lacked))
-    problem = _check_reply(recorded.question, recorded.reply)
-    if not problem:
-        return ""
-    reply = recorded.reply.strip()
-    return say("2.1.recorded", lack=lack, question=recorded.question, reply=reply, problem=problem)
+    said = ""
+    if recorded.needs_description:
+        texts = re.findall(rf"\b{recorded.of}\b(.*)", messages)
+        is_lacking = not any(_is_described(recorded.of, text) for text in texts)
+    elif recorded.asks_for:
+        request = f"(?i){REQUEST.replace('FORM', recorded.asks_for)}"
+        said = _find_said(request, messages, r"[.\n]")
+        is_lacking = bool(said)
+    else:
+        is_lacking = not _find_said(recorded.needs, messages, r"[.,;:\n]")
+    return say(recorded.lack, name=recorded.of, text=said) if is_lacking else ""
+
+
+def _find_said(pattern: str, messages: str, ends: str) -> str:
+    """Return the first match of a pattern with no NEGATION before it in its sentence, which follows one of ``ends``."""
+    for match in re.finditer(pattern, messages):
+        sentence = re.split(ends, messages[: match.end()])[-1]
+        if not NEGATION.search(sentence):
+            return match[0]
+    return ""
 
 
 def _is_shipped_prompt(messages: str) -> bool:
@@ -135,23 +140,6 @@ def _is_shipped_prompt(messages: str) -> bool:
     return copied_lines > long_lines / 2
 
 
-def _find_undescribed_fields(messages: str) -> Iterator[Message]:
-    """Yield a message for each field of the reply that a prompt does not name, then for each not described.
-
-    Before them comes a message if it names none. ``_is_described`` is asked of all fields but the parts
-    of a triple, which need only be named.
-    """
-    fields = (*QirReply.model_fields, *TripleReply.model_fields)
-    if not re.search("|".join(fields), messages):
-        yield say("2.1.no-fields")
-    for name in fields:
-        if not re.search(rf"\b{name}\b", messages):
-            yield say("2.1.no-field", name=name)
-    for name in QirReply.model_fields:
-        if not any(_is_described(name, text) for text in re.findall(rf"\b{name}\b(.*)", messages)):
-            yield say("2.1.not-described", name=name)
-
-
 def _is_described(field: str, text: str) -> bool:
     """Return whether the text after a field's name in a line says what goes into the field.
 
@@ -165,36 +153,6 @@ def _is_described(field: str, text: str) -> bool:
     known = DESCRIPTIONS.get(field)
     sentence = re.split(r"(?<=\w)[.;] ", text)[0]
     return known is None or is_nearest(sentence, known["right"], known["other"])
-
-
-def _find_missing_values(messages: str) -> Iterator[Message]:
-    """Yield each value of question_type that the prompt does not name."""
-    for value in QUESTION_TYPES:
-        if not re.search(rf"\b{value}\b", messages, re.IGNORECASE):
-            yield say("2.1.no-value", name=value)
-
-
-def _find_format_problems(messages: str) -> Iterator[Message]:
-    """Yield a message for each of these: the form of unknowns is not said, another form is asked for, "JSON" is not.
-
-    Unknowns are "?x", or begin with a question mark. The second is found by OTHER_FORMS, such as "write a
-    poem". What ``_is_denied`` does not count.
-    """
-    if not re.search(r"(?i)\?\w|question mark|fragezeichen|(with|by|mit) .{0,4}\?", messages):
-        yield say("2.1.no-unknown")
-    for other_form in OTHER_FORMS.finditer(messages):
-        if not _is_denied(other_form):
-            yield say("2.1.other-form", text=other_form[0], name=other_form.lastgroup)
-    for json_word in JSON_WORD.finditer(messages):
-        if not _is_denied(json_word, r"[.,;:\n]"):
-            return
-    yield say("2.1.no-format")
-
-
-def _is_denied(match: re.Match[str], ends: str = r"[.\n]") -> bool:
-    """Return whether a NEGATION is before a match in its sentence, which is what follows ``ends``."""
-    sentence = re.split(ends, match.string[: match.end()])[-1]
-    return bool(NEGATION.search(sentence))
 
 
 @LAB.task(stage="understand", is_free=True)
@@ -392,6 +350,12 @@ class RecordedReply(BaseModel, extra="forbid", frozen=True):
     """The key of the text that says what the prompt lacks; empty for a prompt that lacks nothing."""
     of: str = ""
     """The field, the value or the other form of the reply that this is about; empty if it is none."""
+    needs: str = ""
+    """A pattern of what a prompt says that does not lack this."""
+    needs_description: bool = False
+    """Whether a prompt lacks this that does not say what goes into the field."""
+    asks_for: str = ""
+    """A pattern of the other form that a prompt asks for."""
     question: str
     reply: str
 
@@ -401,14 +365,3 @@ def load_replies() -> tuple[RecordedReply, ...]:
     """Return the recorded replies in the order of their file."""
     rows = disk.read_table("labs/prompt_replies.toml")["replies"]
     return tuple(RecordedReply(**row) for row in rows)
-
-
-def find_reply(lack: str, of: str) -> RecordedReply:
-    """Return the first recorded reply to a prompt with this lack, about ``of``: a field, a value, a form or "".
-
-    Raises KeyError if there is none.
-    """
-    for recorded in load_replies():
-        if (recorded.lack, recorded.of) == (lack, of):
-            return recorded
-    raise KeyError(lack, of)
