@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from commands import Rows, bench, change_rows, retries, rows, working_in
 
-from kgwb.bench.results import read_results
 from kgwb.cli import main
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
@@ -71,10 +71,8 @@ def measured_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     lines = [question.model_dump_json(exclude_defaults=True) for question in world.questions]
     (folder / "q.jsonl").write_text("\n".join(lines))
     (folder / "model.py").write_text(MODEL)
-    bench = ["bench", "--kg", "g.ttl", "--questions", "q.jsonl", "--out", "r", "--ladder"]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        assert main([*bench, *SYSTEM]) == 0
+    with working_in(folder):
+        assert bench("--ladder", *SYSTEM, kg="g.ttl") == 0
     return folder
 
 
@@ -115,18 +113,13 @@ def test_from_the_loss_to_a_kept_prompt(measured: list[str], capsys: Capture) ->
     changed = (helping / f"{PROMPT}.md").read_text()
     assert HELPING[FAULT] in changed
     assert f"+{HELPING[FAULT]}" in (helping / "change.diff").read_text().splitlines()
-    rows = read_results(neutral)[1]
-    assert len(rows) == 3 and {row["id"] for row in rows} <= {loss["id"] for loss in blamed}
-    for row in rows:  # only the relation is chosen again
+    tried = rows(neutral)
+    assert len(tried) == 3 and {row["id"] for row in tried} <= {loss["id"] for loss in blamed}
+    for row in tried:  # only the relation is chosen again
         assert row["paid"]["model_calls"] == 1 and row["model_calls"] == len(improving.AGENTS)
     assert Path("r/improved.html").is_file()
 
-    tested = []
-    for config in Path("r").glob("retries/*/config.json"):
-        [part] = {row["split"] for row in read_results(config.parent)[1]}
-        if part == "test":
-            tested.append(config.parent)
-    [winner] = tested
+    [winner] = [folder for folder in retries() if rows(folder)[0]["split"] == "test"]
     assert not Path("my_prompts").exists()
     [line] = [line for line in captured.err.splitlines() if "kgwb keep" in line]
     command = shlex.split(line.partition("kgwb ")[2])
@@ -178,15 +171,16 @@ def test_no_prompt_is_chosen_by_the_test_part(measured: list[str], capsys: Captu
 
 def test_the_slice_of_the_search_is_that_of_the_test_part(measured: list[str]) -> None:
     """Every question of the test part but two has another tag."""
-    rows = [json.loads(line) for line in Path("r/results.jsonl").read_text().splitlines()]
-    held = [row for row in rows if row["split"] == "test"]
-    for row in rows:
-        row["tags"] = ["b"] if row in held[2:] else ["a"]
-    Path("r/results.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    held = [row["id"] for row in rows() if row["split"] == "test"]
+
+    def tag(rows: Rows) -> None:
+        for row in rows:
+            row["tags"] = ["b"] if row["id"] in held[2:] else ["a"]
+
+    change_rows("r", tag)
     assert main([*measured, "--slice", "tag=a"]) in (0, 3)
-    parts = [read_results(each.parent)[1] for each in Path("r").glob("retries/*/config.json")]
-    tested = [[row["id"] for row in part] for part in parts if part[0]["split"] == "test"]
-    assert tested == [[row["id"] for row in held[:2]]]
+    tested = [[row["id"] for row in rows(folder)] for folder in retries()]
+    assert held[:2] in tested and not [part for part in tested if set(part) & set(held[2:])]
 
 
 def test_a_budget_stops_the_search_and_more_of_it_continues(
@@ -195,26 +189,19 @@ def test_a_budget_stops_the_search_and_more_of_it_continues(
     propose(*[add(text) for text in NEUTRAL])
     assert main([*measured, "--budget", "model_calls=70"]) == 3
     few = candidates()
-    calls = sum(row["paid"]["model_calls"] for each in few for row in read_results(each)[1])
+    calls = sum(row["paid"]["model_calls"] for each in few for row in rows(each))
     assert calls + len(proposals()) <= 70 - 14 * len(improving.AGENTS) + 3
     assert main([*measured, "--proposals", "8"]) == 0
     assert set(few) < set(candidates())
 
 
-def test_gepa_is_needed_for_nothing_else(
+def test_a_missing_package_and_an_error_of_the_model_that_proposes_end_the_search(
     measured: list[str], capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    Path("proposer.py").write_text("def SCRIPT(request):\n    raise ZeroDivisionError('worn out')")
+    assert main(measured) == 2
+    assert "worn out" in capsys.readouterr().err
     monkeypatch.setitem(sys.modules, "gepa", None)
     assert main(measured) == 2
     assert "kgwb[improve]" in capsys.readouterr().err
-
-
-def test_an_error_of_the_model_that_proposes_ends_the_search(
-    measured: list[str], capsys: Capture
-) -> None:
-    Path("proposer.py").write_text(
-        "def SCRIPT(request):\n    raise ZeroDivisionError('worn out')\n"
-    )
-    assert main(measured) == 2
-    assert "worn out" in capsys.readouterr().err
     assert not candidates()

@@ -83,6 +83,8 @@ def test_people_and_a_model_rate_and_their_agreement_is_in_the_report(capsys: Ca
     assert [row[0] for row in table.rows] == ["quality", "fluency", "coherence"]
     assert table.rows[0][1:3] == ("4.33", "4.00")
     assert table.rows[2][-2:] == ("4.00", "1.00")  # of 5, 4 and 3
+    [alone, *_] = make_ratings_table({"ann": ratings["ann"]}).rows
+    assert alone[-2:] == ("4.33", "–")  # one rater does not deviate
     # Of quality, one of 3 pairs differs by 1; by chance it is 9 in 9 pairs: 1 - (1/3) / (9/9).
     people, mixed = make_agreement_table(ratings).rows
     assert people[:3] == ("people", 1, "0.67")
