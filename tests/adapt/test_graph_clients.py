@@ -405,6 +405,7 @@ def test_what_is_no_graph_and_no_wrapper_is_refused() -> None:
         (PREFIX + "SELECT ?x { OPTIONAL { ?x :sequel ?y } }", NOT_IN_GRAPH, 1),
         (PREFIX + "SELECT (COUNT(*) AS ?n) { ?x :sequel ?y }", CANNOT_EXPRESS, 0),
         (PREFIX + "SELECT ?x WHERE { :arrival :director ?x }", CANNOT_EXPRESS, 0),
+        (ASK, CANNOT_EXPRESS, 0),
         (None, CANNOT_EXPRESS, 0),
     ],
 )
@@ -445,9 +446,8 @@ def test_a_truth_value_stands_on_the_query_that_gave_it(value: bool, query: str)
     [
         (None, "list", ()),
         (3, "count", ("3",)),
-        (["a", 1], "list", ("a", "1")),
         ("http://example.org/a b", "list", ("http://example.org/a b",)),
-        (["http://example.org/dune"], "list", ("dune",)),
+        (["http://example.org/dune", 1], "list", ("dune", "1")),
     ],
 )
 def test_an_answer_is_made_outside_of_a_run_too(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
-from small import films, iri
+from small import answer_of, iri, run_of
 
 import kgwb
 from kgwb.build import System, system_from_langgraph, wrap_langchain
@@ -19,7 +19,7 @@ from kgwb.run.systems import resolve_system
 
 pytest.importorskip("langgraph")
 
-from langgraph.graph import END, START, StateGraph
+from langgraph.graph import START, StateGraph
 from scripted_chat import FULL, ScriptedChat
 from typing_extensions import TypedDict
 
@@ -35,7 +35,7 @@ def system(films_file: Path, pipeline: Any) -> System:
 
 @pytest.fixture
 def run(system: System) -> Run:
-    return Run(system, QUESTION, kg=films(), models=None).go()
+    return run_of(system, QUESTION, None).go()
 
 
 def test_the_steps_of_nodes_have_the_state_and_what_it_took(run: Run) -> None:
@@ -46,12 +46,8 @@ def test_the_steps_of_nodes_have_the_state_and_what_it_took(run: Run) -> None:
 
 def test_an_edited_node_and_edited_messages_change_only_what_follows(run: Run) -> None:
     run.override("draft", {"query": FULL, "drafts": 1}).go()
-    assert [step.key for step in run.steps if step.parent] == [
-        "mention",
-        "draft",
-        "look_up",
-        "phrase",
-    ]
+    nodes = [step.key for step in run.steps if step.parent]
+    assert nodes == ["mention", "draft", "look_up", "phrase"]
     assert len(ScriptedChat.asked) == 4
     run.edit_messages("phrase", "[user]\nSay: it shortly\n").go()
     assert run.output("phrase") == {"text": "reply to Say: it shortly"}
@@ -60,8 +56,7 @@ def test_an_edited_node_and_edited_messages_change_only_what_follows(run: Run) -
 
 def test_it_is_muted_compared_saved_and_replayed(run: Run, system: System, tmp_path: Path) -> None:
     muted = run.mute(DIRECTED).go()
-    assert muted.answer is not None
-    assert not muted.answer.values
+    assert not answer_of(muted).values
     assert muted["draft#3"].done
     assert run.diff(muted) is not None
     asked = len(ScriptedChat.asked)
@@ -81,53 +76,41 @@ class Branching(TypedDict, total=False):
     found: Annotated[list[str], operator.add]
 
 
-def branching(*, awaited: bool) -> Any:
-    """A graph with two branches of nodes that are functions or coroutine functions."""
-    llm = wrap_langchain(ScriptedChat())
-
-    def left(state: Branching) -> Branching:
-        return {"found": [str(llm.invoke("left").content)]}
-
-    def right(state: Branching) -> Branching:
-        return {"found": [str(llm.invoke("right").content)]}
-
-    async def left_awaited(state: Branching) -> Branching:
-        reply = await llm.ainvoke("left")
-        return {"found": [str(reply.content)]}
-
-    async def right_awaited(state: Branching) -> Branching:
-        reply = await llm.ainvoke("right")
-        return {"found": [str(reply.content)]}
-
-    def join(state: Branching) -> Branching:
-        return {"found": []}
-
-    builder = StateGraph(Branching)
-    builder.add_node("left", left_awaited if awaited else left)
-    builder.add_node("right", right_awaited if awaited else right)
-    builder.add_node("join", join)
-    builder.add_edge(START, "left")
-    builder.add_edge(START, "right")
-    builder.add_edge(["left", "right"], "join")
-    builder.add_edge("join", END)
-    return builder.compile()
+def system_of(builder: Any) -> System:
+    return system_from_langgraph(
+        builder.compile(),
+        start=lambda question: {"question": question, "found": []},
+        answer=lambda state: state["found"],
+    )
 
 
 @pytest.mark.parametrize("awaited", [False, True])
 def test_branches_are_steps_in_one_order(awaited: bool) -> None:
+    """Nodes that are functions, or coroutine functions."""
     ScriptedChat.asked.clear()
-    system = system_from_langgraph(
-        branching(awaited=awaited),
-        start=lambda question: {"question": question, "found": []},
-        answer=lambda state: state["found"],
-    )
-    run = Run(system, QUESTION, kg=films(), models=None)
+    llm = wrap_langchain(ScriptedChat())
+
+    def node_that_asks(text: str) -> Any:
+        def ask(state: Branching) -> Branching:
+            return {"found": [str(llm.invoke(text).content)]}
+
+        async def ask_awaited(state: Branching) -> Branching:
+            return {"found": [str((await llm.ainvoke(text)).content)]}
+
+        return ask_awaited if awaited else ask
+
+    builder = StateGraph(Branching)
+    for name in ("left", "right"):
+        builder.add_node(name, node_that_asks(name))
+        builder.add_edge(START, name)
+    builder.add_node("join", lambda state: {"found": []})
+    builder.add_edge(["left", "right"], "join")
+    run = run_of(system_of(builder), QUESTION, None)
     run.step()
     assert [step.key for step in run.steps if step.parent] == ["left"]
     run.go()
     assert [step.key for step in run.steps if step.parent] == ["left", "right", "join"]
-    assert run.answer is not None
-    assert run.answer.labels == ("reply to left", "reply to right")
+    assert answer_of(run).labels == ("reply to left", "reply to right")
     assert ScriptedChat.asked == ["left", "right"]
 
 
@@ -137,15 +120,8 @@ def test_only_what_was_put_in_must_have_the_types_of_the_state() -> None:
     builder.add_node("rate", lambda state: {"question": 7})
     builder.add_edge(START, "find")
     builder.add_edge("find", "rate")
-    builder.add_edge("rate", END)
-    system = system_from_langgraph(
-        builder.compile(),
-        start=lambda question: {"question": question, "found": []},
-        answer=lambda state: state["found"],
-    )
-    run = Run(system, QUESTION, kg=films(), models=None).override("find", {"found": ["mine"]}).go()
-    assert run.answer is not None
-    assert run.answer.labels == ("mine",)
+    run = run_of(system_of(builder), QUESTION, None).override("find", {"found": ["mine"]}).go()
+    assert answer_of(run).labels == ("mine",)
 
 
 def test_the_wrapped_model_is_the_plain_one_outside_of_a_run() -> None:

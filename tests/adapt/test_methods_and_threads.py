@@ -9,7 +9,7 @@ import httpx
 import pytest
 from pipeline_servers import Endpoint
 from pydantic import BaseModel
-from small import films
+from small import answer_of, run_of
 
 from kgwb.build import (
     agent,
@@ -19,7 +19,6 @@ from kgwb.build import (
     wrap_executor,
 )
 from kgwb.errors import SettingError
-from kgwb.run import Run
 
 QUESTION = "Who made Arrival?"
 
@@ -48,11 +47,8 @@ def test_done_futures_are_completed_in_the_order_of_their_branches_each_time() -
         done, _ = wait([pool.submit(int, number) for number in range(9)])
         return [*first, *[future.result() for future in done]]
 
-    run = Run(system_from_function("several", answer), "Who?", kg=films(), models=None)
-    outputs = []
-    for _ in range(4):
-        run.go()
-        outputs.append(run.steps[0].output)
+    run = run_of(system_from_function("several", answer), "Who?", None)
+    outputs = [run.go().steps[0].output for _ in range(4)]
     assert outputs[0][:40] == list(range(40))
     assert outputs[1:] == outputs[:1] * 3
 
@@ -66,7 +62,7 @@ def test_an_error_in_a_branch_is_raised_by_its_future() -> None:
             branch = pool.submit(fail)
         return str(branch.exception())
 
-    run = Run(system_from_function("failing", answer, agents=[]), QUESTION, kg=films(), models=None)
+    run = run_of(system_from_function("failing", answer, agents=[]), QUESTION, None)
     assert run.go().answer is not None
     assert run.output("answer") == "no such branch"
 
@@ -132,10 +128,10 @@ def test_methods_of_an_object_are_steps_of_runs(kind: Any) -> None:
     for _ in range(2):  # as a cell that is executed again
         steps = steps_in(chain, "check", write="draft")
     system = system_from_function("chain", chain.answer, agents=steps)
-    run = Run(system, "name?", kg=films(), models=None).go()
+    run = run_of(system, "name?", None).go()
     assert [step.key for step in run.steps] == ["answer", "write", "check", "to_answer"]
     assert run["write"].inputs == {"question": "name?", "loud": True}
-    assert run.answer is not None and run.answer.labels == ("the name?",)
+    assert answer_of(run).labels == ("the name?",)
     edited = run.fork().override("write", "none").go()
     assert edited.answer is not None and not edited.answer.values
     assert kind(prefix="a").draft("b") == "a b"

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from notebook_pipelines import FOLDER, PUBLISHED, QUESTIONS
 from pipeline_scripts import MARK, PIPELINES, plain_text
+from small import answer_of
 
 import kgwb
 from kgwb.kg import sample_path
@@ -47,8 +48,7 @@ def test_a_replay_makes_no_request(name: str) -> None:
     assert run.question == QUESTIONS[name]
     assert run.status == "done"
     assert run.is_replay
-    assert run.answer is not None
-    assert all(value.support for value in run.answer.values)
+    assert all(value.support for value in answer_of(run).values)
     assert run.totals.model_calls > 0
     assert run.totals.live_model_calls == 0
     assert run.past_calls == {}
@@ -75,8 +75,7 @@ def test_a_published_pipeline_is_shown_without_its_packages(name: str) -> None:
     run = kgwb.load_run(file)
     assert (run.question, run.status) == (PUBLISHED[name][0], "done")
     assert [step.key for step in run.steps] == ["answer", *STEPS[name], "to_answer"]
-    assert run.answer is not None
-    assert run.answer.values
-    assert all(value.support for value in run.answer.values)
+    assert answer_of(run).values
+    assert all(value.support for value in answer_of(run).values)
     assert build_subgraph(run).edges
     assert all(call.result.body for call in run.calls.values() if call.kind == "model")

@@ -27,7 +27,7 @@ from kgwb.bench.results import Results, make_row
 from kgwb.bench.runner import Benchmark, BenchSetup
 from kgwb.errors import InputError
 from kgwb.kg.embeddings import Embeddings
-from kgwb.llm import ChatReply, Scripted
+from kgwb.llm import ChatReply, ChatRequest, Scripted
 from kgwb.run import System, agent
 from kgwb.run.answers import Answer
 from kgwb.run.steps import Call, Step, Totals
@@ -256,20 +256,19 @@ def test_median_and_percentile_over_the_questions_that_have_the_figure(tmp_path:
     assert summarize_costs([])["seconds"] == CostSummary(0, 0.0, 0.0, 0.0)
 
 
-QUESTIONS = [
-    BenchQuestion(id=str(n), question=f"Who directed Arrival ({n})?", answers=(str(iri("denis")),))
-    for n in range(6)
-]
+TEXTS = [f"Who directed Arrival ({number})?" for number in range(6)]
+QUESTIONS = [BenchQuestion(id=text, question=text, answers=(iri("denis"),)) for text in TEXTS]
+
+
+def reply_to(request: ChatRequest) -> ChatReply:
+    text = json.dumps(DIRECTED[request.task])
+    return ChatReply(text, prompt_tokens=10, completion_tokens=5)
 
 
 def bench(
     folder: Path, budget: Budget | None, workers: int = 1
 ) -> tuple[Benchmark, list[dict[str, Any]]]:
-    replies = {
-        name: ChatReply(json.dumps(reply), prompt_tokens=10, completion_tokens=5)
-        for name, reply in DIRECTED.items()
-    }
-    model = Scripted(lambda request: replies[request.task], name="openai:large")
+    model = Scripted(reply_to, name="openai:large")
     setup = BenchSetup.from_workbench(workbench(model, embeddings=Embeddings("lexical")))
     results = Results(folder, setup.to_config(QUESTIONS))
     runner = Benchmark(setup, results, workers=workers, budget=budget or Budget({}))
@@ -292,7 +291,7 @@ def test_a_budget_stops_the_run_and_a_larger_one_continues_it(
         runner, rows = bench(tmp_path, Budget(limits, prices(tmp_path)))
         assert (len(rows), bool(runner.stop_reason)) == (asked, asked < len(QUESTIONS))
     rows = bench(tmp_path, None)[1]
-    assert [row["id"] for row in rows] == [question.id for question in QUESTIONS]
+    assert [row["id"] for row in rows] == TEXTS
     calls = {"calls": 2, "prompt_tokens": 20, "completion_tokens": 10}
     assert rows[0]["models"] == {"openai:large": calls}
 

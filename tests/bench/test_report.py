@@ -278,13 +278,14 @@ def test_a_question_without_gold_in_one_of_three_folders_is_not_compared(tmp_pat
 def test_every_question_is_a_row_that_leads_to_its_run(tmp_path: Path) -> None:
     run = workbench(Scripted(DIRECTED)).ask("Who directed Arrival?")
     name = "a b%2Fc#?"
-    kept = row(name, ["x"], ["y"], run=f"runs/{name}.jsonl", hops=1, type="list")
+    labels = {"http://e/y": "Why"}
+    kept = row(name, ["x"], [*labels], run=f"runs/{name}.jsonl", hops=1, type="list", labels=labels)
     gone = row("gone", [], [], run="runs/gone.jsonl")
     measured = folder(tmp_path / "one", kept, gone, ladder=(lost(name, "qir"),))
     run.save(measured / kept["run"])
     made = page(tmp_path, measured)
     assert made.lines(name) == [
-        ["1", "list", f"What is {name}?", "y", "wrong x", "0.00", "qir", "run 1.0 s"]
+        ["1", "list", f"What is {name}?", "Why", "wrong x", "0.00", "qir", "run 1.0 s"]
     ]
     assert made.lines("gone")[0][-1] == "not saved 1.0 s"
     assert "one/runs/a%20b%252Fc%23%3F.html" in made.links

@@ -290,6 +290,7 @@ def test_a_question_that_fails_is_written_and_the_others_go_on(tmp_path: Path) -
 
     rows = {row["id"]: row for row in bench(tmp_path, setup(Scripted(fails_for_dune)))}
     assert (rows["d1"]["error"], rows["d1"]["f1"], rows["1"]["f1"]) == ("no route", 0.0, 1.0)
+    assert "cut_rows" not in rows["d1"]
     assert rows["d2"]["error"].startswith(
         "IndexError"
     )  # the toy has a bug: nobody was answered before

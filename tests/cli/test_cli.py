@@ -266,7 +266,9 @@ def test_compare_profiles_counts_the_questions_asked_for_and_names_what_failed(
     assert bench("--system", "dog", out="out/fast") == 0
     assert main([*command, "--out", "out", "--limit", "1"]) == 0
     table = capsys.readouterr().out.partition("settings ")[2]
-    assert table.splitlines()[1].split()[:2] == ["fast", "1.000"]
+    fast = table.splitlines()[1].split()
+    assert fast[:2] == ["fast", "1.000"]
+    assert float(fast[-3]) == rows("out/fast")[0]["model_calls"]
     ask("--save", "run.jsonl", "Who directed Dune: Part Two?")
     no_reply = ["--model", "replay:run.jsonl"]
     assert main([*command, "--out", "failed", *no_reply]) == 2
