@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+import shutil
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -69,10 +69,19 @@ def change_rows(folder: Path | str, change: Callable[[Rows], None]) -> None:
     write_lines(Path(folder, RESULTS_FILE), changed)
 
 
-@contextmanager
-def working_in(folder: Path) -> Iterator[Path]:
-    """Make a folder the working one: for what is measured once, and copied for each test."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        patch.setenv("KGWB_EMBEDDINGS", "lexical")
-        yield folder
+def once(set_up: Callable[[], object]) -> Any:
+    """A fixture: the working folder with a copy of what was set up there, which is done for one test only."""
+    folders: list[Path] = []
+
+    @pytest.fixture
+    def copied(here: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+        if not folders:
+            folder = tmp_path_factory.mktemp("once")
+            with pytest.MonkeyPatch.context() as patch:
+                patch.chdir(folder)
+                set_up()
+            folders.append(folder)
+        shutil.copytree(folders[0], here, dirs_exist_ok=True)
+        return here
+
+    return copied

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from commands import FILMS_QUESTIONS, bench, retry, working_in, write_questions
+from commands import FILMS_QUESTIONS, bench, once, retry, write_questions
 from engines import ROOT, leave_out
 
 import kgwb
@@ -45,19 +45,15 @@ session.cache.save_response(response, session.cache.create_key(request))
 """Puts the JSON-LD context of RO-Crate, which the package rocrate has, where the validator keeps what it fetched."""
 
 
-@pytest.fixture(scope="module")
-def measured_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Five questions of films, with their runs."""
-    with working_in(tmp_path_factory.mktemp("artifact")) as folder:
-        assert bench("--limit", "5", "--save-runs", questions=FILMS_QUESTIONS) == 0
-    return folder
+working_folder = once(
+    lambda: bench("--limit", "5", "--save-runs", questions=FILMS_QUESTIONS),
+)
 
 
 @pytest.fixture
-def measured(measured_once: Path, here: Path) -> Path:
-    """A copy of them in the folder r."""
-    shutil.copytree(measured_once, here, dirs_exist_ok=True)
-    return here / "r"
+def measured(working_folder: Path) -> Path:
+    """Five questions of films, with their runs, in the folder r."""
+    return working_folder / "r"
 
 
 def names_in(archive: str = "a.zip") -> list[str]:

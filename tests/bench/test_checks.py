@@ -1,32 +1,20 @@
 """A build server learns what a benchmark or a retry found: by an exit code, JUnit XML, or JSON."""
 
 import json
-import shutil
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from commands import FILM, bench, measure, retry, working_in, write_questions
+from commands import FILM, bench, measure, once, retry, write_questions
 
 from kgwb.bench.exports import Case, Suite, write_junit
 
 Capture = pytest.CaptureFixture[str]
 
 
-@pytest.fixture(scope="module")
-def measured_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three questions, measured: one right, one lost, one without gold."""
-    lost = {"question": "Who directed Inception?"}
-    without_gold = {"question": "Who directed\x0b Tenet?", "answers": None}
-    with working_in(tmp_path_factory.mktemp("checks")) as folder:
-        measure({}, lost, without_gold, options=["--save-runs"])
-    return folder
-
-
-@pytest.fixture
-def measured(measured_once: Path, here: Path) -> None:
-    """A copy of them in the working folder."""
-    shutil.copytree(measured_once, here, dirs_exist_ok=True)
+LOST = {"question": "Who directed Inception?"}
+WITHOUT_GOLD = {"question": "Who directed\x0b Tenet?", "answers": None}
+measured = once(lambda: measure({}, LOST, WITHOUT_GOLD, options=["--save-runs"]))
 
 
 @pytest.mark.parametrize(
@@ -41,7 +29,7 @@ def measured(measured_once: Path, here: Path) -> None:
     ],
 )
 def test_a_benchmark_fails_if_a_figure_is_so(
-    measured: None, condition: str, code: int, capsys: Capture
+    measured: Path, condition: str, code: int, capsys: Capture
 ) -> None:
     assert bench("--fail-if", "questions>9", "--fail-if", condition) == code
     assert ("--fail-if: r: " in capsys.readouterr().err) == bool(code)
@@ -49,7 +37,7 @@ def test_a_benchmark_fails_if_a_figure_is_so(
 
 @pytest.mark.parametrize("condition", ["broken>0", "f1", "f1<x", "f1<-1"])
 def test_a_wrong_condition_is_refused_before_anything_is_asked(
-    measured: None, condition: str
+    measured: Path, condition: str
 ) -> None:
     assert bench("--fail-if", condition, out="other") == 2
     assert not Path("other").exists()
@@ -60,7 +48,7 @@ def test_a_set_without_gold_does_not_pass_a_check_of_f1(here: Path) -> None:
     assert bench("--fail-if", "f1<0.1") == 4
 
 
-def test_each_question_is_a_test_case_and_an_entry_of_json(measured: None) -> None:
+def test_each_question_is_a_test_case_and_an_entry_of_json(measured: Path) -> None:
     files = ["--junit", "out/junit.xml", "--json", "out/results.json"]
     assert bench(*files, "--fail-if", "f1<0.8") == 4
     root = ElementTree.parse("out/junit.xml").getroot()
@@ -82,7 +70,7 @@ def test_a_test_case_keeps_the_lines_of_its_texts(tmp_path: Path) -> None:
     assert [each.get("message") for each in found] == ["wrong: first <line>\nsecond\ufffd line"]
 
 
-def test_a_retry_fails_if_something_broke(measured: None) -> None:
+def test_a_retry_fails_if_something_broke(measured: Path) -> None:
     again = ["--only", "all", "--set", "theta=5", "--junit", "junit.xml", "--fail-if"]
     assert retry(*again, "broken>0") == 0
     [suite] = ElementTree.parse("junit.xml").getroot()
@@ -101,7 +89,7 @@ def test_a_retry_fails_if_something_broke(measured: None) -> None:
         assert retry(*again, condition) == code
 
 
-def test_questions_chosen_by_their_results_pass_no_gate(measured: None) -> None:
+def test_questions_chosen_by_their_results_pass_no_gate(measured: Path) -> None:
     again = ["--only", "lost", "--set", "theta=5", "--fail-if"]
     for condition, code in (("broken>0", 0), ("worse>0", 4), ("better<1", 4), ("f1_low<-0.05", 4)):
         assert retry(*again, condition) == code

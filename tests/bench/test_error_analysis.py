@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from commands import FILM, measure, write_lines
+from commands import FILM, measure, once, write_lines
 
 from kgwb.bench.figures import LoadedResults
 from kgwb.bench.judgements import (
@@ -24,9 +24,8 @@ RESULTS = Path("r")
 Capture = pytest.CaptureFixture[str]
 
 
-@pytest.fixture
-def measured(here: Path) -> LoadedResults:
-    """Ten questions with gold that no system gives, and two that are right.
+def measure_losses() -> None:
+    """Measure ten questions with gold that no system gives, and two that are right.
 
     The ladder blames ``qir`` for six of the lost ones, and ``linking`` for two.
     """
@@ -38,6 +37,13 @@ def measured(here: Path) -> LoadedResults:
         loss = {"id": f"{number}", "f1": 0.0, "error": None, "agent": agent, "why": ""}
         losses.append({**loss, "stage": None})
     write_lines(RESULTS / "ladder.jsonl", losses)
+
+
+working_folder = once(measure_losses)
+
+
+@pytest.fixture
+def measured(working_folder: Path) -> LoadedResults:
     return LoadedResults.read(RESULTS)
 
 

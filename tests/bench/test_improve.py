@@ -2,12 +2,11 @@
 
 import json
 import shlex
-import shutil
 import sys
 from pathlib import Path
 
 import pytest
-from commands import Rows, bench, change_rows, retries, rows, working_in
+from commands import Rows, bench, change_rows, once, retries, rows, write_lines
 
 from kgwb.cli import main
 
@@ -62,24 +61,21 @@ def test_the_missing_instruction_is_found_and_nothing_is_claimed_without_a_fault
         assert outcome.searching < 0.4 * len(CHANGES) * 20 * len(improving.AGENTS)
 
 
-@pytest.fixture(scope="module")
-def measured_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a world that was measured in the terminal, with the ladder."""
-    folder = tmp_path_factory.mktemp("world")
+def measure_world() -> None:
+    """Measure a world in the terminal, with the ladder."""
     world = World(FAULT, 14, HELPING, trait_share=0.5)
-    world.graph.serialize(folder / "g.ttl")
-    lines = [question.model_dump_json(exclude_defaults=True) for question in world.questions]
-    (folder / "q.jsonl").write_text("\n".join(lines))
-    (folder / "model.py").write_text(MODEL)
-    with working_in(folder):
-        assert bench("--ladder", *SYSTEM, kg="g.ttl") == 0
-    return folder
+    world.graph.serialize("g.ttl")
+    write_lines("q.jsonl", [each.model_dump(exclude_defaults=True) for each in world.questions])
+    Path("model.py").write_text(MODEL)
+    assert bench("--ladder", *SYSTEM, kg="g.ttl") == 0
+
+
+working_folder = once(measure_world)
 
 
 @pytest.fixture
-def measured(measured_once: Path, here: Path) -> list[str]:
+def measured(working_folder: Path) -> list[str]:
     """The command that improves an agent of the measured world; the second proposal helps."""
-    shutil.copytree(measured_once, here, dirs_exist_ok=True)
     propose(add(NEUTRAL[0]), add(HELPING[FAULT]))
     given = ["--proposer", "scripted:proposer.py", "--budget", "model_calls=400"]
     return ["improve", "relation", "r", *SYSTEM, *given]

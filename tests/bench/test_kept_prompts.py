@@ -11,10 +11,10 @@ from commands import (
     Rows,
     bench,
     change_rows,
+    once,
     retries,
     retry,
     rows,
-    working_in,
 )
 
 from kgwb.bench.figures import LoadedResults
@@ -28,20 +28,19 @@ KEPT = Path("my_prompts")
 Capture = pytest.CaptureFixture[str]
 
 
-@pytest.fixture(scope="module")
-def retried_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Four questions, measured, and asked again with a changed prompt."""
-    with working_in(tmp_path_factory.mktemp("retried")) as folder:
-        write_prompt(folder / "mine", "Take care.")
-        assert bench("--limit", "4", "--save-runs", questions=FILMS_QUESTIONS) == 0
-        assert retry("--prompts", "mine", "--only", "all") == 0
-    return folder
+def measure_and_retry() -> None:
+    """Measure four questions, and ask them again with a changed prompt."""
+    write_prompt(Path("mine"), "Take care.")
+    assert bench("--limit", "4", "--save-runs", questions=FILMS_QUESTIONS) == 0
+    assert retry("--prompts", "mine", "--only", "all") == 0
+
+
+working_folder = once(measure_and_retry)
 
 
 @pytest.fixture
-def retried(retried_once: Path, here: Path) -> Path:
-    """A copy of them in the working folder. Returns the retry."""
-    shutil.copytree(retried_once, here, dirs_exist_ok=True)
+def retried(working_folder: Path) -> Path:
+    """The folder of what was asked again."""
     [folder] = retries()
     return folder
 

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import unquote
 
 import pytest
-from commands import bench, change_rows, measure, write_questions
+from commands import bench, change_rows, measure, once, write_questions
 
 from kgwb.bench import Report
 from kgwb.bench.figures import LoadedResults
@@ -27,11 +27,10 @@ RESULTS = Path("r")
 Capture = pytest.CaptureFixture[str]
 
 
-@pytest.fixture(autouse=True)
-def measured(here: Path) -> None:
-    """Two turns of a dialogue, and a question outside of it."""
-    second = {"question": "Who directed Inception?", "dialogue": "d", "turn": 2}
-    measure({"dialogue": "d", "turn": 1}, second, {"question": "Who directed Interstellar?"})
+FIRST = {"dialogue": "d", "turn": 1}
+SECOND = {"question": "Who directed Inception?", "dialogue": "d", "turn": 2}
+measured = once(lambda: measure(FIRST, SECOND, {"question": "Who directed Interstellar?"}))
+pytestmark = pytest.mark.usefixtures("measured")
 
 
 def fill_in(who: str, *grades: dict[str, int]) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import DENIS, FILM, bench, measure
+from commands import DENIS, FILM, bench, measure, once
 
 from kgwb.bench import Report
 from kgwb.bench.figures import LoadedResults
@@ -25,11 +25,10 @@ RESULTS = Path("r")
 Capture = pytest.CaptureFixture[str]
 
 
-@pytest.fixture(autouse=True)
-def measured(here: Path) -> None:
-    """One right answer, one that the gold does not have, one question without gold."""
-    lost = {"question": "Who directed Inception?", "answers": ["nobody"]}
-    measure({}, lost, {"question": "Who directed Interstellar?", "answers": None})
+LOST = {"question": "Who directed Inception?", "answers": ["nobody"]}
+WITHOUT_GOLD = {"question": "Who directed Interstellar?", "answers": None}
+measured = once(lambda: measure({}, LOST, WITHOUT_GOLD))
+pytestmark = pytest.mark.usefixtures("measured")
 
 
 def scores() -> dict[str, list[Any]]:

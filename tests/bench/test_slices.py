@@ -1,7 +1,6 @@
 """Questions chosen by their tags and fields, and the test part of a set, by which nothing is chosen."""
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -10,10 +9,10 @@ from commands import (
     FILM,
     bench,
     measure,
+    once,
     retries,
     retry,
     rows,
-    working_in,
     write_questions,
 )
 
@@ -25,9 +24,8 @@ from kgwb.cli import main
 Capture = pytest.CaptureFixture[str]
 
 
-@pytest.fixture(scope="module")
-def measured_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Four questions of each part, measured; every second one is lost."""
+def measure_parts() -> None:
+    """Measure four questions of each part; every second one is lost."""
     asked = []
     for part, name in (("dev", "dev"), ("test", "held")):
         for number in range(4):
@@ -35,15 +33,10 @@ def measured_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
             gold = f"{FILM}Dune" if number % 2 else DENIS
             tags = ["short", "film"] if number < 3 else "film"
             asked.append({**fields, "answers": [gold], "tags": tags})
-    with working_in(tmp_path_factory.mktemp("slices")) as folder:
-        measure(*asked, options=["--save-runs"])
-    return folder
+    measure(*asked, options=["--save-runs"])
 
 
-@pytest.fixture
-def measured(measured_once: Path, here: Path) -> None:
-    """A copy of them in the working folder."""
-    shutil.copytree(measured_once, here, dirs_exist_ok=True)
+measured = once(measure_parts)
 
 
 def ids_in(folder: Path | str) -> list[str]:
@@ -58,7 +51,7 @@ def ids_in(folder: Path | str) -> list[str]:
     ],
 )
 def test_a_slice_is_measured(
-    slices: list[str], ids: list[str], measured: None, capsys: Capture
+    slices: list[str], ids: list[str], measured: Path, capsys: Capture
 ) -> None:
     chosen = [argument for text in slices for argument in ("--slice", text)]
     assert bench(*chosen, out="part") == (0 if ids else 2)
@@ -68,7 +61,7 @@ def test_a_slice_is_measured(
         assert "tag=short" in capsys.readouterr().err
 
 
-def test_figures_are_given_by_tag_and_by_part(measured: None) -> None:
+def test_figures_are_given_by_tag_and_by_part(measured: Path) -> None:
     groups = LoadedResults.read(Path("r")).groups
     sizes = {name: len(groups[name].rows) for name in groups if name.startswith(("tag", "split"))}
     assert sizes == {"split dev": 4, "split test": 4, "tag film": 8, "tag short": 6}
@@ -91,7 +84,7 @@ def test_a_slice_of_a_dialogue_has_its_earlier_turns(here: Path) -> None:
     assert ids_in("r") == ["1", "2"]
 
 
-def test_what_is_lost_of_the_test_part_is_not_shown(measured: None, capsys: Capture) -> None:
+def test_what_is_lost_of_the_test_part_is_not_shown(measured: Path, capsys: Capture) -> None:
     assert bench() == 0
     printed = capsys.readouterr().out
     assert retry("--slice", "split=test", "--only", "all", "--set", "theta=5") == 0
@@ -107,7 +100,7 @@ def test_what_is_lost_of_the_test_part_is_not_shown(measured: None, capsys: Capt
     assert "dev-1" in printed and ">dev-1" in page
 
 
-def test_nothing_is_chosen_by_the_test_part(measured: None, capsys: Capture) -> None:
+def test_nothing_is_chosen_by_the_test_part(measured: Path, capsys: Capture) -> None:
     known: set[Path] = set()
     for number, chosen in enumerate(([], ["--only", "all"]), 4):
         assert retry(*chosen, "--set", f"theta={number}") == 0
@@ -131,7 +124,7 @@ def test_nothing_is_chosen_by_the_test_part(measured: None, capsys: Capture) -> 
 
 
 def test_looks_at_the_test_part_are_counted_and_limited(
-    measured: None, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+    measured: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lab, "MAX_TEST_LOOKS", 2)
     look = ["--slice", "split=test", "--only", "all", "--set"]
@@ -143,7 +136,7 @@ def test_looks_at_the_test_part_are_counted_and_limited(
     assert retry("--only", "all", "--set", "theta=6") == 0
 
 
-def test_a_slice_of_the_answers_is_judged_and_other_scores_stay(measured: None) -> None:
+def test_a_slice_of_the_answers_is_judged_and_other_scores_stay(measured: Path) -> None:
     Path("s.py").write_text("def score(row):\n    return len(row['id']) == 5\n")
     score = ["score", "r", "--scorer", "./s.py:score"]
     for chosen, judged in ((["hops=3"], 2), (["tag=short", "split=dev"], 5)):
