@@ -1,6 +1,7 @@
 """Gold texts that are names of things: found in any set, and said with their place and their IRI."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import rdflib
@@ -33,39 +34,31 @@ def kg() -> Graph:
     return open_kg(rdflib.Graph().parse(data=GRAPH, format="turtle"))
 
 
+def gives(predicate: str) -> str:
+    return f"SELECT ?x {{ <{EX}arrival> <{EX}{predicate}> ?x }}"
+
+
 @pytest.mark.parametrize(
-    ("text", "things"),
+    ("fields", "things"),
     [
-        ("Denis Villeneuve", ["villeneuve"]),
-        ("Twin", ["a", "b"]),
-        ("drama", []),  # the thing is called Drama, and a film has the text
-        (f"{EX}villeneuve", []),
-        ("1984", []),  # a number
-        ("true", []),
+        ({"answers": ("Denis Villeneuve", EX + "arrival")}, ["villeneuve"]),
+        ({"answers": ("Twin",)}, ["a", "b"]),
+        ({"answers": ("Twin",), "sparql": gives("director")}, ["a", "b"]),
+        ({"answers": ("Twin",), "sparql": gives("code")}, []),  # the query gives the text
+        ({"answers": ("drama",)}, []),  # the thing is called Drama, and a film has the text
+        ({"answers": (f"{EX}villeneuve",)}, []),
+        ({"answers": ("1984",)}, []),
+        ({"answers": ("true",)}, []),
+        ({"answer_labels": ("Denis Villeneuve",)}, []),  # left to the graph
     ],
 )
 def test_a_gold_text_that_is_exactly_a_name_is_found(
-    kg: Graph, text: str, things: list[str]
+    kg: Graph, fields: dict[str, Any], things: list[str]
 ) -> None:
-    question = BenchQuestion(id="q", question="Who?", answers=(text, EX + "arrival"))
-    expected = []
-    if things:
-        expected = [NamedGold("q", text, tuple(EX + thing for thing in things))]
+    question = BenchQuestion(id="q", question="Who?", **fields)
+    names = tuple(EX + thing for thing in things)
+    expected = [NamedGold("q", fields["answers"][0], names)] if things else []
     assert find_named_gold([question], kg) == expected
-
-
-@pytest.mark.parametrize(("predicate", "is_named"), [("code", False), ("director", True)])
-def test_a_text_that_the_gold_query_gives_is_meant_as_a_text(
-    kg: Graph, predicate: str, is_named: bool
-) -> None:
-    query = f"SELECT ?x {{ <{EX}arrival> <{EX}{predicate}> ?x }}"
-    question = BenchQuestion(id="q", question="What?", answers=("Twin",), sparql=query)
-    assert bool(find_named_gold([question], kg)) is is_named
-
-
-def test_gold_that_the_set_leaves_to_the_graph_is_not_looked_at(kg: Graph) -> None:
-    question = BenchQuestion(id="q", question="Who?", answer_labels=("Denis Villeneuve",))
-    assert find_named_gold([question], kg) == []
 
 
 def test_a_graph_that_cannot_be_asked_gives_no_remark(

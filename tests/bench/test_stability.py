@@ -107,7 +107,7 @@ TOY = System("toy", lambda question, dialogue, run: lookup(question.text, run), 
 def measure_with(
     server: SeededServer, folder: Path, temperature: float = 1.0, repeats: int = 10
 ) -> LoadedResults:
-    numbers = map(str, range(24))
+    numbers = map(str, range(16))
     questions = [BenchQuestion(id=each, question=each, answers=("ok",)) for each in numbers]
     settings = Settings(temperature=temperature)
     workbench = Workbench(films(), server.tiny(), system=TOY, settings=settings)
@@ -132,7 +132,7 @@ def test_each_repeat_has_a_seed_of_its_own_so_that_stability_is_that_of_the_serv
     asked = Counter((body["messages"][-1]["content"], body["seed"]) for body in server.chats)
     seeds = [seed_of_repeat(7, number) for number in range(10)]
     assert set(asked) == set(product(rates, seeds))
-    assert asked.total() == 24 * 10 + MAX_SEED_PROBES
+    assert asked.total() == 16 * 10 + MAX_SEED_PROBES
     assert results.seed_remarks == []
 
 

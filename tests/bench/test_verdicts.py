@@ -34,7 +34,6 @@ POWER_TRIALS = 700
 RIGHT_SHARE = 0.75
 """How many of the steady questions are right."""
 Asks = numpy.ndarray[tuple[int], numpy.dtype[numpy.bool_]]
-Scores = numpy.ndarray[tuple[int], numpy.dtype[numpy.float64]]
 
 
 class Questions:
@@ -57,52 +56,35 @@ class Questions:
         return numpy.where(self.is_unsteady, by_chance, steady)
 
 
-def score(questions: Questions, repeats: int) -> tuple[Asks, Asks, Scores, Scores]:
-    """The first asks before and after the change, and the scores: where they differ, those of the repeats."""
+def asked_pairs(questions: Questions, *, all_asked: bool) -> PairedScores | None:
+    """The scores of all questions, or of the lost and as many right ones, with their weights; None if none are lost."""
     before, after = questions.ask(), questions.ask(is_changed=True)
-    scores_before, scores_after = before.astype(float), after.astype(float)
-    if repeats > 1:
-        differs = before != after
-        further = range(repeats - 1)
-        means_before = numpy.mean([questions.ask() for _ in further], axis=0)
-        means_after = numpy.mean([questions.ask(is_changed=True) for _ in further], axis=0)
-        scores_before = numpy.where(differs, means_before, scores_before)
-        scores_after = numpy.where(differs, means_after, scores_after)
-    return before, after, scores_before, scores_after
-
-
-def chosen_pairs(
-    before: Asks, after: Asks, scores_before: Scores, scores_after: Scores, *, all_asked: bool
-) -> PairedScores | None:
-    """The scores of the questions that are asked again, with their weights; None if there are none."""
-    chosen = list(range(len(before)))
+    chosen = numpy.arange(len(before))
     right_weight = 1.0
     if not all_asked:
-        lost = [place for place in chosen if not before[place]]
-        right = [place for place in chosen if before[place]]
+        lost, right = numpy.flatnonzero(~before), numpy.flatnonzero(before)
         count = min(len(lost), len(right))
-        kept = [right[place * len(right) // count] for place in range(count)] if count else []
-        chosen = [*lost, *kept]
-        right_weight = len(right) / len(kept) if kept else 1.0
-    if not chosen:
-        return None
+        if not count:
+            return None
+        chosen = numpy.concatenate([lost, right[numpy.arange(count) * len(right) // count]])
+        right_weight = len(right) / count
     return PairedScores(
-        scores_before[chosen, None],
-        scores_after[chosen, None],
+        before[chosen, None].astype(float),
+        after[chosen, None].astype(float),
         numpy.where(before[chosen], right_weight, 1.0),
         numpy.where(after[chosen], right_weight, 1.0),
     )
 
 
 def share(
-    count: int, flips: float, effect: float, *, all_asked: bool, repeats: int, trials: int = TRIALS
+    count: int, flips: float, effect: float, *, all_asked: bool, trials: int = TRIALS
 ) -> float:
     """The share of trials whose verdict is "more than chance"."""
     generator = numpy.random.default_rng(0)
     found = 0
     for _ in range(trials):
         questions = Questions(count, flips, generator, effect)
-        pairs = chosen_pairs(*score(questions, repeats), all_asked=all_asked)
+        pairs = asked_pairs(questions, all_asked=all_asked)
         if pairs is not None:
             [before], [after] = pairs.means()
             permuted_before, permuted_after = pairs.permuted_means()
@@ -113,19 +95,19 @@ def share(
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("count", "flips", "effect", "all_asked", "repeats"),
+    ("count", "flips", "effect", "all_asked"),
     [
-        (50, 0.3, 0.0, False, 1),
-        (50, 0.3, 0.0, True, 1),
-        (200, 0.1, 0.0, False, 3),
-        (200, 0.15, 0.1, False, 3),
-        (200, 0.15, 0.1, True, 1),
+        (50, 0.3, 0.0, False),
+        (50, 0.3, 0.0, True),
+        (200, 0.1, 0.0, False),
+        (200, 0.1, 0.1, False),
+        (200, 0.15, 0.1, True),
     ],
 )
 def test_a_change_without_an_effect_is_seldom_more_than_chance_and_one_of_ten_points_is(
-    count: int, flips: float, effect: float, all_asked: bool, repeats: int
+    count: int, flips: float, effect: float, all_asked: bool
 ) -> None:
-    found = share(count, flips, effect, all_asked=all_asked, repeats=repeats)
+    found = share(count, flips, effect, all_asked=all_asked)
     _, high = wilson_interval(round(found * TRIALS), TRIALS)
     assert found >= 0.8 if effect else high <= 0.06
 
@@ -198,23 +180,20 @@ def test_an_interval_is_as_wide_as_what_chance_does(
 @pytest.mark.long
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
-    ("flips", "effect", "all_asked", "repeats"),
-    [(0.1, 0.1, True, 1), (0.1, 0.05, False, 3), (0.2, 0.1, False, 1)],
+    ("flips", "effect", "all_asked"), [(0.1, 0.1, True), (0.1, 0.05, False), (0.2, 0.1, False)]
 )
 def test_so_many_questions_suffice_however_they_are_asked(
-    flips: float, effect: float, all_asked: bool, repeats: int
+    flips: float, effect: float, all_asked: bool
 ) -> None:
-    """Also where only the lost and as many right ones are asked, which are weighted, and with repeats."""
+    """Also where only the lost and as many right ones are asked, which are weighted."""
     count = 400_000  # so that its own difference is hardly by chance
     questions = Questions(count, flips, numpy.random.default_rng(1), effect)
-    pairs = chosen_pairs(*score(questions, repeats), all_asked=all_asked)
+    pairs = asked_pairs(questions, all_asked=all_asked)
     assert pairs is not None
     needed = pairs.estimate_sample_size(0).needed
     assert needed is not None
     measured = round(needed * count / len(pairs.weights))
-    power = share(
-        measured, flips, effect, all_asked=all_asked, repeats=repeats, trials=POWER_TRIALS
-    )
+    power = share(measured, flips, effect, all_asked=all_asked, trials=POWER_TRIALS)
     assert POWER - 0.08 <= power <= 0.97
 
 
