@@ -20,7 +20,6 @@ LONG = {
     "hostile",
     "load",
     "test_engines.py",
-    "test_muted_answers.py",
     "test_nasty_graphs.py",
     "test_nasty_pages.py",
     "test_notebooks.py",

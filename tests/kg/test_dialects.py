@@ -12,8 +12,10 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
 
 import pyoxigraph
 import pytest
@@ -23,8 +25,7 @@ from hostile.servers import Said, Seen, serving
 from hypothesis import given
 from hypothesis import strategies as st
 from rdflib import URIRef
-from rdflib.namespace import FOAF, OWL, RDF, RDFS
-from rdflib.plugins.sparql.parser import parseQuery
+from rdflib.namespace import FOAF, RDF, RDFS
 
 from kgwb.cli import main
 from kgwb.errors import (
@@ -32,7 +33,6 @@ from kgwb.errors import (
     GraphTimeoutError,
     GraphUnreachableError,
     KgwbError,
-    QueryRefusedError,
     SettingError,
 )
 from kgwb.kg import VOCABULARIES, QueryLimits, Vocabulary, cache_dir, dialects, open_kg
@@ -91,23 +91,9 @@ def test_no_text_changes_what_a_query_means(text: str, dialect: Dialect) -> None
         if query is None:
             continue
         assert plain is not None
-        assert (
-            validate_query(query, allowed_service_iri=magic).skeleton
-            == validate_query(plain, allowed_service_iri=magic).skeleton
-        )
-        assert validate_query(query, allowed_service_iri=magic).form == "select"
-        parseQuery(query)
-        _oxigraph_parses(query.replace(f"<{magic}>", "<tag:nobody>"))  # a test asks no other host
-        if magic:
-            with pytest.raises(QueryRefusedError):
-                validate_query(query)
-
-
-def _oxigraph_parses(query: str) -> None:
-    try:
-        pyoxigraph.Store().query(query)
-    except (RuntimeError, OSError, ValueError) as error:  # it parsed, and nobody is there
-        assert not isinstance(error, SyntaxError)
+        gate = validate_query(query, allowed_service_iri=magic)
+        assert gate.form == "select"
+        assert gate.skeleton == validate_query(plain, allowed_service_iri=magic).skeleton
 
 
 def test_names_of_a_site_are_checked() -> None:
@@ -130,36 +116,6 @@ def test_names_of_a_site_are_checked() -> None:
         with pytest.raises(SettingError) as caught:
             open_kg("http://127.0.0.1:9/sparql", dialect=wrong)
         assert caught.value.hint
-
-
-MAGIC = sorted({dialect.service_iri for dialect in DIALECTS.values() if dialect.service_iri})
-
-
-@pytest.mark.parametrize("magic", MAGIC)
-def test_the_engines_own_service_is_ours_alone(magic: str) -> None:
-    own = f"SELECT ?v {{ SERVICE <{magic}> {{ ?v ?p ?o }} }}"
-    assert validate_query(own, allowed_service_iri=magic).form == "select"
-    for query, given_magic in (
-        (own, ""),  # a query from elsewhere
-        (own, "http://example.org/other"),
-        (
-            f"SELECT ?v {{ SERVICE <{magic}> {{ ?v ?p ?o }} SERVICE <http://e/s> {{ ?v ?p ?o }} }}",
-            magic,
-        ),
-        (f"SELECT ?v {{ SERVICE <{magic}> {{ SERVICE <http://e/s> {{ ?v ?p ?o }} }} }}", magic),
-        (f"SELECT ?v {{ SERVICE SILENT <{magic}> {{ ?v ?p ?o }} }}", magic),
-        (f"PREFIX m: <{magic}> SELECT ?v {{ SERVICE m: {{ ?v ?p ?o }} }}", magic),
-        (f"SELECT ?v {{ BIND(<{magic}> AS ?s) SERVICE ?s {{ ?v ?p ?o }} }}", magic),
-        (f"SELECT ?v {{ SERVICE <{magic}x> {{ ?v ?p ?o }} }}", magic),
-        (f"BASE <{magic}> SELECT ?v {{ SERVICE <> {{ ?v ?p ?o }} }}", magic),
-        (f"INSERT {{ ?v ?p ?o }} WHERE {{ SERVICE <{magic}> {{ ?v ?p ?o }} }}", magic),
-    ):
-        with pytest.raises(QueryRefusedError):
-            validate_query(query, allowed_service_iri=given_magic)
-    kg = Endpoint("http://127.0.0.1:9/sparql")
-    for ask in (kg.select, kg.ask, kg.construct):
-        with pytest.raises(QueryRefusedError):
-            ask(own)
 
 
 # --- which dialect an endpoint speaks
@@ -230,8 +186,10 @@ def engine(people: LocalGraph) -> Iterator[Engine]:
         yield started
 
 
-@pytest.mark.parametrize("others", ["ignores", "refuses", "fails"])
-@pytest.mark.parametrize("name", [*SIGNS, "generic"])
+@pytest.mark.parametrize(
+    ("name", "others"),
+    [*product(("virtuoso", "generic"), OTHERS), *product(list(SIGNS)[1:], ["ignores"])],
+)
 def test_the_dialect_that_finds_a_label_is_taken_and_remembered(
     engine: Engine, name: str, others: str
 ) -> None:
@@ -246,7 +204,6 @@ def test_the_dialect_that_finds_a_label_is_taken_and_remembered(
     again = Endpoint(fake.url)
     assert str(again.dialect).startswith(f"{name} (remembered in ")
     assert len(fake.asked) == before
-    assert str(Endpoint(fake.url, dialect="generic").dialect) == "generic (named)"
 
 
 @pytest.mark.parametrize(
@@ -332,19 +289,16 @@ def test_no_password_is_remembered_and_many_may_probe_at_once(engine: Engine) ->
 
 
 class Wikibase:
-    """Answers wbsearchentities with entities, or what else is in ``bodies``, by the type asked for."""
+    """Answers wbsearchentities by the type asked for, with entities or what else is in ``bodies``."""
 
     def __init__(self) -> None:
         self.asked: list[dict[str, str]] = []
-        self.bodies: dict[str, Any] = {"item": [], "property": []}
+        self.bodies: dict[str, Any] = {"item": {"search": []}, "property": {"search": []}}
         self.code, self.api = 200, ""
 
     def __call__(self, seen: Seen) -> Said:
-        asked = {name: values[0] for name, values in seen.fields.items()}
-        self.asked.append({**asked, "agent": seen.headers["User-Agent"]})
-        body = self.bodies[asked["type"]]
-        said = {"search": body} if isinstance(body, list) else body
-        return self.code, {"Content-Type": "application/json"}, said
+        self.asked.append({name: values[0] for name, values in seen.fields.items()})
+        return self.code, {"Content-Type": "application/json"}, self.bodies[self.asked[-1]["type"]]
 
 
 @pytest.fixture
@@ -366,43 +320,34 @@ def _entity(iri: str, label: str, match: str, kind: str = "label") -> dict[str, 
 
 def test_wikidata_is_searched_by_its_own_api(engine: Engine, wikibase: Wikibase) -> None:
     wd = "http://www.wikidata.org/entity/"
-    wikibase.bodies["item"] = [
+    entities = [
         _entity(wd + "Q42", "Douglas Adams", "Douglas Noël Adams", "alias"),
         _entity(wd + "Q28", "Douglas Adams", "Douglas Adams"),
         _entity("http://e/ no iri", "Douglas Adams", "Douglas Adams"),
     ]
+    wikibase.bodies["item"] = {"search": entities}
     kg = Endpoint(engine("").url, dialect=f"wikidata:{wikibase.api}")
     found = kg.search(" douglas\n adams", 5)
     assert [str(hit.iri) for hit in found.hits] == [wd + "Q28", wd + "Q42"]
     assert {(hit.label, hit.score) for hit in found.hits} == {("Douglas Adams", 1.0)}
     assert found.how == "all words"
     assert found.query.startswith(f"{wikibase.api}?action=wbsearchentities&")
-    (asked,) = wikibase.asked
-    assert asked.pop("agent").startswith("kgwb/")
-    language = {"language": "en", "uselang": "en"}
-    wanted = {
-        "action": "wbsearchentities",
-        "search": "douglas adams",
-        "limit": "20",
-        "type": "item",
-    }
-    assert asked == {"format": "json", **language, **wanted}
+    asked = "action=wbsearchentities&format=json&language=en&uselang=en&type=item&limit=20"
+    assert wikibase.asked == [{**dict(parse_qsl(asked)), "search": "douglas adams"}]
 
 
 def test_properties_are_found_where_no_item_is(engine: Engine, wikibase: Wikibase) -> None:
     p19 = "http://www.wikidata.org/entity/P19"
-    wikibase.bodies["property"] = [_entity(p19, "Geburtsort", "Geburtsort")]
+    wikibase.bodies["property"] = {"search": [_entity(p19, "Geburtsort", "Geburtsort")]}
     german = replace(VOCABULARIES["wikidata"], languages=("", "de", "en"))
     kg = Endpoint(engine("").url, dialect=f"wikidata:{wikibase.api}", vocabulary=german)
     found = kg.search("geburtsort", 50)
     assert [str(hit.iri) for hit in found.hits] == [p19]
     assert "type=property" in found.query
-    assert [asked["type"] for asked in wikibase.asked] == ["item", "property"]
-    assert {(asked["language"], asked["limit"]) for asked in wikibase.asked} == {("de", "50")}
-    wikibase.bodies["property"] = []
-    nothing = kg.search("zzz", 5)
-    assert len(wikibase.asked) == 4
-    assert (nothing.hits, nothing.how, "type=property" in nothing.query) == ((), "nothing", True)
+    asked = [(each["type"], each["language"], each["limit"]) for each in wikibase.asked]
+    assert asked == [("item", "de", "50"), ("property", "de", "50")]
+    wikibase.bodies["property"] = wikibase.bodies["item"]
+    assert kg.search("zzz", 5).how == "nothing"
     assert kg.search("?!", 5).query == ""
 
 
@@ -411,7 +356,6 @@ def test_properties_are_found_where_no_item_is(engine: Engine, wikibase: Wikibas
     [
         (200, {"error": {"code": "maxlag", "info": "Waiting"}}, GraphError, "Waiting"),
         (200, b"<html>Welcome</html>", GraphError, "not send a list of entities.*Welcome"),
-        (200, b"[]", GraphError, "not send a list of entities"),
         (200, {"search": [{"id": "Q1"}]}, GraphError, "not send a list of entities"),
         (200, b"\xff", GraphError, "not send a list of entities"),
         (429, b"slow down", GraphUnreachableError, "429.*slow down"),
@@ -434,7 +378,7 @@ def test_wikidata_is_known_by_its_host(
 ) -> None:
     fake = engine("")
     charles = _entity("http://example.org/charles", "Charles Babbage", "Charles Babbage")
-    wikibase.code, wikibase.bodies["item"] = rest, [charles]
+    wikibase.code, wikibase.bodies["item"] = rest, {"search": [charles]}
     monkeypatch.setitem(SIGNS, "mwapi", "wikibase:apiOutputItem")
     fake.sign = "wikibase:apiOutputItem"
     for name, own in (("wikidata", {"argument": wikibase.api}), ("wikidata-mwapi", {})):
@@ -455,10 +399,7 @@ def test_wikidata_is_known_by_its_host(
         ("https://dbpedia.org/sparql", "dbpedia"),
         ("https://live.DBpedia.org:443/sparql", "dbpedia"),
         ("https://qlever.dev/api/wikidata", "wikidata"),
-        ("https://qlever.cs.uni-freiburg.de/api/dblp/", "dblp"),
         ("https://qlever.dev/api/osm-planet", "default"),
-        ("https://yago-knowledge.org/sparql/query", "yago"),
-        ("https://makg.org/sparql", "mag"),
         ("http://127.0.0.1:8890/dbpedia", "default"),
         ("https://dbpedia.org.example.com/sparql", "default"),
     ],
@@ -469,26 +410,6 @@ def test_well_known_graphs_have_their_vocabulary(url: str, name: str) -> None:
     assert open_kg(url, vocabulary="yago").vocabulary is VOCABULARIES["yago"]
 
 
-def test_noise_is_hidden_and_facts_are_not() -> None:
-    for vocabulary in VOCABULARIES.values():
-        assert {RDF.type, OWL.sameAs} <= set(vocabulary.noise)
-        assert all(predicate in vocabulary.excluded_predicates for predicate in vocabulary.labels)
-    wikidata, dbpedia = (
-        VOCABULARIES["wikidata"].excluded_predicates,
-        VOCABULARIES["dbpedia"].excluded_predicates,
-    )
-    for iri in (
-        "prop/P31",
-        "prop/statement/P31",
-        "prop/qualifier/P580",
-        "prop/direct-normalized/P214",
-    ):
-        assert URIRef("http://www.wikidata.org/" + iri) in wikidata
-    assert URIRef("http://www.wikidata.org/prop/direct/P31") not in wikidata
-    assert URIRef("http://dbpedia.org/ontology/wikiPageWikiLink") in dbpedia
-    assert URIRef("http://dbpedia.org/ontology/birthPlace") not in dbpedia
-
-
 def test_a_vocabulary_can_be_extended_and_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -496,7 +417,6 @@ def test_a_vocabulary_can_be_extended_and_kept(
         noise=["http://e/p", "http://e/p", RDF.type], languages=["de"]
     )
     assert mine.noise == (*Vocabulary().noise, URIRef("http://e/p"))
-    assert all(isinstance(iri, URIRef) for iri in mine.noise)
     assert mine.languages == ("en", "", "de")
     monkeypatch.setitem(VOCABULARIES, "mine", mine)
     assert open_kg("films", vocabulary="mine", cache=False).vocabulary is mine
@@ -505,7 +425,6 @@ def test_a_vocabulary_can_be_extended_and_kept(
     file.write_text('{"labels": ["http://e/name"], "noise": ["http://e/"]}')
     own = open_kg("films", vocabulary=str(file), cache=False).vocabulary
     assert (own.labels, own.noise) == ((URIRef("http://e/name"),), (URIRef("http://e/"),))
-    assert own.types == Vocabulary().types
     assert URIRef("http://e/x") in own.excluded_predicates
 
 
@@ -537,10 +456,6 @@ def test_a_vocabulary_that_cannot_be_used_is_said(tmp_path: Path, text: str | No
 def test_both_can_be_named_on_the_command_line(
     engine: Engine, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["ask", "--kg", engine("").url, "--dialect", "sesame", "Who?"]) == 2
-    assert "no dialect named 'sesame'" in capsys.readouterr().err
-    assert main(["ask", "--kg", "films", "--vocabulary", "musicbrainz", "Who?"]) == 2
-    assert re.search("no vocabulary named 'musicbrainz'.*dbpedia", capsys.readouterr().err, re.S)
     fake = engine(SIGNS["virtuoso"])
     options = ["--dialect", "generic", "--vocabulary", "dbpedia"]
     assert main(["ask", "--kg", fake.url, *options, "Where was Ada Lovelace born?"]) == 0

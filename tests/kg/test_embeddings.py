@@ -17,22 +17,11 @@ from kgwb.errors import EmbeddingError
 from kgwb.kg.embeddings import DEFAULT_MODEL, Embeddings, bundled_model_folder
 from kgwb.kg.minilm import MAX_TEXTS_WITHOUT_THREADS, MiniLM, split_at_tokens
 
-NAMES = ("director", "birth place", "runtime")
-
 
 def test_the_environment_names_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Embeddings().name == "lexical"
     monkeypatch.delenv("KGWB_EMBEDDINGS")
     assert Embeddings().name == "all-MiniLM-L6-v2"
-
-
-@pytest.mark.parametrize(
-    ("phrase", "nearest"),
-    [("directed by", "director"), ("place of birth", "birth place"), ("RUNTIME", "runtime")],
-)
-def test_lexical_similarity_compares_letters(phrase: str, nearest: str) -> None:
-    close = dict(zip(NAMES, Embeddings("lexical").similarity(phrase, NAMES), strict=True))
-    assert max(close, key=lambda name: close[name]) == nearest
 
 
 def test_equal_words_have_similarity_1_and_results_are_rounded() -> None:
@@ -62,15 +51,8 @@ def test_vectors_are_stored_in_memory_and_on_disk(tmp_path: Path) -> None:
     again = Stub(tmp_path / "vectors")
     assert again.similarity("a", ["aab", "new"]) == (2.0, 0.0)
     assert again.encoded == ["new"]
-
-
-def test_without_a_folder_and_for_lexical_nothing_is_stored(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert Stub(None).similarity("a", ["a"]) == (1.0,)
-    Embeddings("lexical", cache_folder=tmp_path / "vectors").similarity("a", ["a"])
-    assert not (tmp_path / "vectors").exists()
+    Embeddings("lexical", cache_folder=tmp_path / "none").similarity("a", ["a"])
+    assert not (tmp_path / "none").exists()
 
 
 @pytest.mark.parametrize("damage", ["no folder", "no database"])
@@ -145,16 +127,7 @@ def test_minilm_gives_the_vectors_of_sentence_transformers() -> None:
     np.testing.assert_allclose(many, np.tile(expected, (9, 1)), atol=2e-6)
 
 
-@pytest.mark.parametrize(
-    "texts",
-    [
-        pytest.param(TEXTS[:1], id="one"),
-        pytest.param(TEXTS * 9, id="many", marks=pytest.mark.long),
-    ],
-)
-def test_minilm_keeps_each_batch_on_one_core(
-    texts: Sequence[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_minilm_keeps_each_batch_on_one_core(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a machine that others use too, BLAS threads made one text take a second."""
 
     def threads() -> set[int]:
@@ -170,7 +143,7 @@ def test_minilm_keeps_each_batch_on_one_core(
     folder, before = bundled_model_folder(), threads()
     assert folder
     monkeypatch.setattr(MiniLM, "_forward", watched)
-    MiniLM(folder).encode(texts)
+    MiniLM(folder).encode(TEXTS[:1] * (1 + MAX_TEXTS_WITHOUT_THREADS))
     assert during == {1}
     assert threads() == before
 
@@ -179,8 +152,6 @@ def test_minilm_keeps_each_batch_on_one_core(
     ("text", "max_tokens", "parts"),
     [
         ("a b", 2, ["a b"]),
-        ("a b c", 2, ["a b ", "c"]),
-        ("a. b c d", 3, ["a. b c ", "d"]),
         ("a b. c d e", 4, ["a b. c d ", "e"]),
         ("a b c. d e", 4, ["a b c. ", "d e"]),
         ("", 1, [""]),
@@ -198,13 +169,6 @@ def test_a_long_text_is_split_into_parts_that_the_model_reads_whole() -> None:
     parts = Embeddings(DEFAULT_MODEL).split(text)
     assert "".join(parts) == text
     assert (parts[0], len(parts)) == ("place of birth " * 84 + "place of ", 3)  # 254 tokens
-
-
-def test_a_few_texts_are_encoded_on_the_calling_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kgwb.kg.minilm.ThreadPoolExecutor", None)
-    folder = bundled_model_folder()
-    assert folder
-    assert MiniLM(folder).encode(["director"] * MAX_TEXTS_WITHOUT_THREADS).shape[1] == 384
 
 
 def test_the_default_needs_no_torch(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 
 import pytest
 import rdflib
-from rdflib import Literal, URIRef
+from rdflib import Literal
 from small import EX, FILMS, iri
+from tables import read_table
 
 from kgwb import open_kg
 from kgwb.kg.base import ResultSet
@@ -21,6 +23,8 @@ from kgwb.kg.findings import (
 )
 from kgwb.kg.survey import survey_graph
 from kgwb.kg.survey_records import ClassSurvey, PropertySurvey, Survey, ValueSurvey
+
+HERE = Path(__file__).parent
 
 ODD = f"""{FILMS}
 :arrival :price [ :amount 47 ; :currency "EUR" ] ; :year "2016" ; :next :dune .
@@ -45,62 +49,9 @@ def found(query: str, facts: SchemaFacts | None = None) -> list[str]:
     return [f"{'! ' * each.wrong}{each}" for each in inspect_result(KG, sparql, result, facts)]
 
 
-TEXTS = "?{} holds numbers kept as texts: as they are, 9 is greater than 10"
-NOTHING = "! nothing in the graph matches"
-
-
 @pytest.mark.parametrize(
     ("query", "findings"),
-    [
-        ("SELECT ?f { ?f :director :denis }", []),
-        ("SELECT ?f { ?f :starring :ted }", [f'{NOTHING} ?f starring "starring" ted "Ted Chiang"']),
-        ("SELECT ?f { :denis :director ?f }",
-         [f'{NOTHING} denis "Denis Villeneuve" director "director" ?f; the other way round it holds']),
-        ("ASK { :dune :starring :amy }", [f'{NOTHING} dune "Dune" starring "starring" amy "Amy Adams"']),
-        ("ASK { :dune :director :denis }", []),
-        ("SELECT (COUNT(?f) AS ?n) { ?f :next :ted }", [f'{NOTHING} ?f next "next" ted "Ted Chiang"']),
-        ("SELECT (MAX(?m) AS ?n) { ?f :minutes ?m }",
-         [f'{NOTHING} ?f minutes "minutes" ?m', "! ?n is empty in 1 of 1 row"]),
-        ("SELECT ?f { ?f :director ?d . ?d :birthPlace ?p . ?f :runtime ?m FILTER(?p = :missoula) }",
-         ['without ?f director "director" ?d there would be 1 match',
-          'without ?d birthPlace "birth place" ?p there would be 1 match',
-          'without ?f runtime "runtime" ?m there would be 1 match',
-          f"without the filters there are matches: FILTER((?p = <{EX}missoula>))"]),
-        ("SELECT ?f { ?f :director :lynch ; :runtime ?m }",
-         ['without ?f director "director" lynch "David Lynch" there would be 1 match',
-          'without ?f runtime "runtime" ?m there would be 1 match']),
-        ("SELECT ?f { ?f :runtime 9 MINUS { ?f :no ?x } FILTER(!EXISTS { ?f :no ?z }) }",
-         [f'{NOTHING} ?f runtime "runtime" "9"^^<http://www.w3.org/2001/XMLSchema#integer>']),
-        ("SELECT ?f { ?f :runtime+ ?m ; :no ?x }", [f'{NOTHING} ?f no "no" ?x']),
-        ("SELECT ?f ?m { ?f a :Film OPTIONAL { ?f :runtime ?m } }", ["?m is empty in 3 of 4 rows"]),
-        ("SELECT ?f ?m { ?f a :Film OPTIONAL { ?f :no ?m } }", ["! ?m is empty in 4 of 4 rows"]),
-        ("SELECT ?d { ?f :director ?d }", ["! 2 rows repeat another one; DISTINCT leaves them out"]),
-        ("SELECT ?f ?year { ?f :year ?year }", []),
-        ("SELECT ?f ?year { ?f :year ?year FILTER(xsd:integer(?year) > 2000) }", []),
-        ("SELECT ?f ?year { ?f :year ?year } ORDER BY DESC(xsd:integer(?year))", []),
-        ("SELECT ?f ?year { ?f :year ?year } ORDER BY DESC(?year)", [TEXTS.format("year")]),
-        ('SELECT ?f ?year { ?f :year ?year FILTER(?year > "2000") }', [TEXTS.format("year")]),
-        ("SELECT (MAX(?y) AS ?last) { ?f :year ?y }", [TEXTS.format("last")]),
-        ("SELECT (COUNT(?d) AS ?n) { ?f :director ?d ; :year ?y }",
-         ["! COUNT takes 3 values of ?d, of which 1 differ: a join repeats them"]),
-        ("SELECT ?y (COUNT(?d) AS ?n) { ?f :director ?d ; :year ?y } GROUP BY ?y", []),
-        ("SELECT (SUM(?m) AS ?all) { ?f :runtime ?m ; :starring ?who }",
-         ["! SUM takes 2 values of ?m, of which 1 differ: a join repeats them"]),
-        ("SELECT (COUNT(?d) AS ?n) { ?f :director ?d }",
-         ["! COUNT takes 4 values of ?d, of which 2 differ: several solutions have one;"
-          " COUNT(DISTINCT ?d) takes each once"]),
-        ("SELECT (COUNT(?m) AS ?n) { ?f a :Film OPTIONAL { ?f :runtime ?m } }", []),
-        ("SELECT (COUNT(?y) AS ?n) { ?f a :Film OPTIONAL { ?f :year ?y } OPTIONAL { ?f :starring ?who } }",
-         ["! COUNT takes 4 values of ?y, of which 3 differ: a join repeats them"]),
-        ("SELECT ?k (COUNT(?m) AS ?n) { ?f :runtime ?m ; :starring ?w } GROUP BY (STR(?w) AS ?k)", []),
-        ("SELECT ?a ?b { { ?a :next ?b } UNION { ?b :next ?a } }",
-         ["! 4 rows of 4 are another row turned round: each of these pairs is there twice"]),
-        ('SELECT ?a ?b { VALUES (?a ?b) { ("x" "y") ("y" "x") } }', []),
-        ("SELECT (COUNT(?d) AS ?n) { { SELECT ?d ?f { ?f :director ?d } } }", []),
-        ("SELECT ?n { :denis :numberOfChildren ?n }", []),
-        ("SELECT ?n { :dune :runtime ?n }",
-         ['nothing in the graph matches dune "Dune" runtime "runtime" ?n; other things have the predicate']),
-    ],
+    read_table(HERE / "odd_results.jsonl"),
 )  # fmt: skip
 def test_each_odd_thing_is_found_once(query: str, findings: list[str]) -> None:
     assert found(query, SchemaFacts()) == findings
@@ -118,39 +69,7 @@ def test_numbers_of_several_datatypes_tie_by_their_value() -> None:
 
 @pytest.mark.parametrize(
     ("query", "findings"),
-    [
-        ("SELECT ?d (COUNT(?f) AS ?n) { ?f :director ?d } GROUP BY ?d ORDER BY DESC(?n) LIMIT 1",
-         ["ordered by ?n: 3; beyond the LIMIT 1"]),
-        ("SELECT DISTINCT ?f { ?f a :Film ; rdfs:label ?l } ORDER BY ?l LIMIT 2 # }",
-         ['ordered by ?l: "Arrival", "Dune"; beyond the LIMIT "Dune", "Sicario"',
-          "the LIMIT cuts among equals: 1 more row with the same ?l"]),
-        ("SELECT ?f { ?f :director ?d } ORDER BY ?d LIMIT 1",
-         [f"ordered by ?d: <{EX}denis>; beyond the LIMIT <{EX}denis>, <{EX}denis>, <{EX}lynch>",
-          "! the LIMIT cuts among equals: 2 more rows with the same ?d"]),
-        ("SELECT ?f { ?f :price/:amount ?n } ORDER BY ?n LIMIT 3", ["ordered by ?n: 30, 47, 165"]),
-        ("SELECT ?f { ?f :price/:amount ?n } ORDER BY DESC(?n * 2) LIMIT 2",
-         ["ordered by ?n * 2: 330, 94; beyond the LIMIT 60"]),
-        ("SELECT ?d { ?f :director ?d } GROUP BY ?d ORDER BY DESC(COUNT(?f)) LIMIT 1",
-         ["ordered by COUNT(?f): 3; beyond the LIMIT 1"]),
-        ("SELECT ?f { ?f :director ?d } ORDER BY ?d ?f LIMIT 1",
-         [f"ordered by ?d: <{EX}denis>; beyond the LIMIT <{EX}denis>, <{EX}denis>, <{EX}lynch>",
-          "! the LIMIT cuts among equals: 2 more rows with the same ?d, put in order by ?f"]),
-        ("SELECT ?f { ?f :director ?d } ORDER BY ?d STR(?f) ?f LIMIT 2",
-         [f"ordered by ?d: <{EX}denis>, <{EX}denis>; beyond the LIMIT <{EX}denis>, <{EX}lynch>",
-          "the LIMIT cuts among equals: 1 more row with the same ?d,"
-          " put in order by STR(?f), ?f"]),
-        ("SELECT ?f { ?f :director ?d } ORDER BY ?d DESC(?f) LIMIT 3",
-         [f"ordered by ?d: <{EX}denis>, <{EX}denis>, <{EX}denis>; beyond the LIMIT <{EX}lynch>"]),
-        ("SELECT ?f { ?f :price/:amount ?n } ORDER BY ?n LIMIT 1 OFFSET 1",
-         ["ordered by ?n: 47; beyond the LIMIT 165"]),
-        ("SELECT ?f { ?f a :Film } ORDER BY ?gone LIMIT 1",
-         ["ordered by ?gone: nothing; beyond the LIMIT nothing, nothing, nothing"]),
-        ("SELECT DISTINCT ?d { ?f :director ?d } ORDER BY ?f LIMIT 1", []),
-        ("SELECT ?f { ?f :price/:amount ?n } ORDER BY ?n LIMIT 9", []),
-        ("SELECT ?f { ?f :price/:amount ?n } ORDER BY ?n", []),
-        ("SELECT ?f { { SELECT ?f { ?f :price/:amount ?n } ORDER BY ?n LIMIT 2 } } LIMIT 1", []),
-        ("SELECT ?f { { SELECT ?f { ?f :price/:amount ?n } ORDER BY ?n LIMIT 2 } }", []),
-    ],
+    read_table(HERE / "ordered_results.jsonl"),
 )  # fmt: skip
 def test_rows_equal_to_the_last_one_within_a_limit_are_found(
     query: str, findings: list[str]
@@ -158,35 +77,9 @@ def test_rows_equal_to_the_last_one_within_a_limit_are_found(
     assert found(query, SchemaFacts()) == findings
 
 
-def test_numbers_without_their_unit_are_found() -> None:
-    [amount] = facts_of_the_graph().amounts
-    assert amount == QuantityWithUnit(iri("price"), iri("amount"), iri("currency"), 2)
-    warning = "! amount stands beside currency, of which there are 2; the query does not look at it"
-    assert warning in found("SELECT (SUM(?n) AS ?all) { ?f :price ?p . ?p :amount ?n }")
-    assert (
-        found('SELECT (SUM(?n) AS ?all) { ?f :price ?p . ?p :amount ?n ; :currency "USD" }') == []
-    )
-
-
 @pytest.mark.parametrize(
     ("pattern", "is_ignored"),
-    [
-        ("?f :price/:amount ?n", True),
-        ("?n ^:amount/^:price ?f", True),
-        ("?f (:price|:cost)/:amount ?n", True),
-        ("?f :price [ :amount ?n ]", True),
-        ("?f :price ?p . ?p :amount ?n . ?g :price ?q . ?q :currency ?c", True),
-        ("?f :price/:amount ?n ; :price/:currency ?c", False),
-        ("?f :price ?p . ?p :amount ?n . ?p :currency/:name ?c", False),
-        ("?f :price ?p . ?p :amount ?n . ?p (:currency|:unit) ?c", False),
-        ('?f :price [ :amount ?n ; :currency "USD" ]', False),
-        ('?f :price ?p . ?p :amount ?n FILTER EXISTS { ?p :currency "USD" }', False),
-        ('?f :price ?p . ?p :amount ?n FILTER NOT EXISTS { ?p :currency "EUR" }', False),
-        ('?f :price ?p . ?p :amount ?n MINUS { ?p :currency "EUR" }', False),
-        ('?f :price ?p . ?p :amount ?n ; ?any "USD"', False),
-        ("?f :price ?p . OPTIONAL { ?p :amount ?n } { ?p :currency ?c } UNION { ?f :next ?c }", False),
-        ("?f :price ?p . ?p :currency ?c", False),
-    ],
+    read_table(HERE / "ignored_units.jsonl"),
 )  # fmt: skip
 def test_a_unit_is_looked_at_where_the_node_of_the_number_leads_to_it(
     pattern: str, is_ignored: bool
@@ -284,18 +177,10 @@ def test_a_predicate_is_one_way_unless_it_has_a_direction_or_holds_both_ways(
 def test_a_unit_has_few_values_beside_a_single_number(
     kinds: int, numbers: int, is_amount: bool
 ) -> None:
-    def inner(name: str, datatype: URIRef, distinct: int) -> PropertySurvey:
-        values = ValueSurvey("sort", datatype, 99, distinct, ())
-        return PropertySurvey(iri(name), 99, 99, (values,))
-
-    parts = [inner(f"n{number}", rdflib.XSD.decimal, 50) for number in range(numbers)]
-    unit = inner("unit", rdflib.XSD.string, kinds)
-    amounts = facts_of(PropertySurvey(iri("p"), 9, 9, (), (*parts, unit))).amounts
+    number = ValueSurvey("sort", rdflib.XSD.decimal, 99, 50, ())
+    unit = ValueSurvey("sort", rdflib.XSD.string, 99, kinds, ())
+    inner = [PropertySurvey(iri(f"n{n}"), 99, 99, (number,)) for n in range(numbers)]
+    inner.append(PropertySurvey(iri("unit"), 99, 99, (unit,)))
+    amounts = facts_of(PropertySurvey(iri("p"), 9, 9, (), tuple(inner))).amounts
     expected = QuantityWithUnit(iri("p"), iri("n0"), iri("unit"), kinds)
     assert amounts == ((expected,) if is_amount else ())
-
-
-def test_what_only_describes_a_result_is_settled() -> None:
-    sparql = f"PREFIX : <{EX}> SELECT ?f ?m {{ ?f a :Film OPTIONAL {{ ?f :runtime ?m }} }}"
-    [finding] = inspect_result(KG, sparql, KG.select(sparql), facts_of_the_graph())
-    assert (finding.settled, finding.wrong) == (True, False)

@@ -76,9 +76,8 @@ def test_the_head_of_a_result_may_come_last_and_the_last_of_two_lists_counts() -
         assert (result.variables, result.rows) == (("x", "y"), ((None, Literal("a")),))
 
 
-@pytest.mark.parametrize("row", ["{}", '{"x": {"type": "bnode", "value": "b"}}'])
-def test_rows_beyond_the_limit_take_no_memory(row: str) -> None:
-    many = 300_000 // len(row)
+def test_rows_beyond_the_limit_take_no_memory() -> None:
+    row, many = '{"x": {"type": "bnode", "value": "b"}}', 8_000
     text = f'{{"head": {{"vars": ["x"]}}, "results": {{"bindings": [{",".join([row] * many)}]}}}}'
     reply = response(text)
     tracemalloc.start()

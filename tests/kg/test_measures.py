@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from small import EX, FILMS, alone, films
+from tables import read_table
 
 from kgwb.kg.findings import Measure, SchemaFacts, find_measure, inspect_result
 from kgwb.run import Run
+
+HERE = Path(__file__).parent
 
 PRICED = (
     f"{FILMS} :arrival :cost 47 . :dune :cost 165 . :sicario :cost 30 . :lynchs_dune :cost 165 ."
 )
 KG = films(PRICED)
 GREATEST = "{ SELECT (MAX(?m) AS ?n) WHERE { ?x :cost ?m } }"
-COUNTED = "{ SELECT ?d (COUNT(?f) AS ?n) { ?f :director ?d } GROUP BY ?d }"
-MOST = "{ SELECT (MAX(?k) AS ?n) WHERE { SELECT ?e (COUNT(?g) AS ?k) { ?g :director ?e } GROUP BY ?e } }"
 
 
 def measure_of(query: str) -> Measure | None:
@@ -24,20 +27,7 @@ def measure_of(query: str) -> Measure | None:
 
 @pytest.mark.parametrize(
     ("query", "name", "values"),
-    [
-        (f"SELECT DISTINCT ?f {{ ?f :cost ?n {GREATEST} }}", "?n", ["165", "165"]),
-        (f"SELECT ?d {{ {COUNTED} {MOST} }}", "?n", ["3"]),
-        ("SELECT ?f { ?f :cost ?c } ORDER BY DESC(?c) LIMIT 3", "?c", ["165", "165", "47"]),
-        (f"SELECT ?f {{ ?f :cost ?c {GREATEST} FILTER(?c > 0.5 * ?n) }}", "?c", ["165", "165"]),
-        (f"SELECT ?f {{ ?f :cost ?c {GREATEST} FILTER(?n <= ?c) }}", "?c", ["165", "165"]),
-        (
-            f"SELECT ?f {{ ?f :cost ?c {GREATEST} FILTER(?c > 40 && ?c = ?n) }}",
-            "?n",
-            ["165", "165"],
-        ),
-        ("SELECT ?f { ?f :cost ?c } ORDER BY ?c LIMIT 1 OFFSET 1", "?c", ["47"]),
-        ("SELECT ?f { ?f :cost ?c } ORDER BY DESC(?c * 2) LIMIT 1", "?c * 2", ["330"]),
-    ],
+    read_table(HERE / "superlatives.jsonl"),
 )
 def test_the_measure_of_a_superlative_is_found(query: str, name: str, values: list[str]) -> None:
     measure = measure_of(query)

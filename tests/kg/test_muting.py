@@ -13,7 +13,6 @@ import kgwb
 from kgwb.errors import GraphError, QueryError, SettingError
 from kgwb.kg import Graph, cache_dir
 from kgwb.kg.local import LocalGraph
-from kgwb.show.notebook import to_html
 from kgwb.terms import Triple
 
 X = "PREFIX : <http://x/> "
@@ -134,35 +133,17 @@ def test_a_muted_label_is_not_found_and_not_used_as_a_name() -> None:
     assert muted.names([iri("arrival")]) == there.names([iri("arrival")])
 
 
-def test_a_thing_without_a_label_is_not_found_once_its_last_fact_is_muted() -> None:
-    schema = "@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> . :a rdfs:isDefinedBy :apple ."
-    graph = graph_of(
-        f"@prefix : <http://x/> . {schema} :apple :p :b ; rdfs:seeAlso :c . :b :p :c ."
-    )
-    fact = x("apple"), x("p"), x("b")
-    assert kgwb.open_kg(graph).search("apple", 5).hits
-    muted = kgwb.open_kg(graph).without(fact)
-    assert not kgwb.open_kg(graph.remove(fact)).search("apple", 5).hits
-    assert not muted.search("apple", 5).hits
-
-
 def test_a_run_without_a_triple_has_another_answer_and_replays_the_same(tmp_path: Path) -> None:
     run = kgwb.Workbench(kgwb.open_kg("films")).ask("Who directed Arrival?")
     assert run.answer is not None
     [triple] = run.answer.support
     muted = run.mute(triple).go()
     assert muted.answer is not None and "Denis Villeneuve" not in muted.answer.labels
-    assert "without 1 triple" in repr(muted) and "without Arrival — director" in str(to_html(muted))
-    parting = run.diff(muted).first_difference
-    assert parting is not None and parting.status == "changed"
-    assert run.answer.labels == ("Denis Villeneuve",) and not run.kg.muted
     again = kgwb.load_run(muted.save(tmp_path / "muted.jsonl"))
     assert (again.answer, again.kg.muted, again.status) == (muted.answer, (triple,), "done")
     assert [step.calls for step in again.steps] == [step.calls for step in muted.steps]
-    for source in (kgwb.open_kg("films"), "films", kgwb.kg.sample_path("films")):
-        live = kgwb.load_run(tmp_path / "muted.jsonl", kg=source)
-        assert (live.answer, live.kg.muted) == (muted.answer, (triple,))
-        assert [step.calls for step in live.steps] == [step.calls for step in muted.steps]
+    live = kgwb.load_run(tmp_path / "muted.jsonl", kg="films")
+    assert (live.answer, live.kg.muted) == (muted.answer, (triple,))
     with pytest.raises(SettingError, match="replay"):
         again.mute(triple)
     calls = [muted.calls[key] for step in muted.steps for key in step.calls]

@@ -8,8 +8,6 @@ from typing import Any
 import pyoxigraph as ox
 import pytest
 from hostile.servers import Said, Seen, serving
-from hypothesis import given
-from hypothesis import strategies as st
 from rdflib import XSD, BNode, Literal, URIRef
 
 from kgwb.errors import GraphError, GraphTimeoutError, GraphUnreachableError
@@ -60,19 +58,18 @@ def in_xml(*cells: str) -> str:
 
 
 A, B = Literal("a"), Literal("b")
+TERMS = [Literal("a", lang="en"), make_literal("1.50", str(XSD.decimal))]
+TAGGED, TYPED = map(term_to_data, TERMS)
 
 
 @pytest.mark.parametrize(
     ("body", "kind", "rows"),
     [
         (in_json(X, None, {}, []), JSON, [[A, None], *[[None, None]] * 3]),
-        (in_json({**X, "y": None}), JSON, [[A, None]]),
         (in_json({**X, "z": {"type": "literal", "value": "c"}}), JSON, [[A, None]]),
         ("\ufeff" + in_json(X), JSON, [[A, None]]),
         (in_json(X), "text/plain", [[A, None]]),
         (in_xml("<literal>a</literal>"), JSON, [[A, None]]),
-        (in_xml("<literal>a</literal>"), "text/xml", [[A, None]]),
-        (in_xml("<literal>a</literal>"), "text/html", [[A, None]]),
         ("\ufeff<?xml version='1.0'?>\n" + in_xml("<literal>a</literal>"), XML, [[A, None]]),
         (in_xml("<literal>a</literal>").replace(' xmlns="', ' xmlns:o="'), XML, [[A, None]]),
         (in_xml("<literal> a\n </literal>"), XML, [[Literal(" a\n "), None]]),
@@ -80,35 +77,31 @@ A, B = Literal("a"), Literal("b")
         (in_xml("<literal/>", "<unbound/>"), XML, [[Literal(""), None], [None, None]]),
         (in_xml("<bnode>n</bnode>"), XML, [[BNode("n"), None]]),
         (in_xml("<literal>&lt;&amp;&#233;<!-- no --></literal>"), XML, [[Literal("<&é"), None]]),
-        (HEAD + "<result/><result></result></results></sparql>", XML, [[None, None]] * 2),
         ('?x\t?y\n"a"\t\n\t"b"\n', TSV, [[A, None], [None, B]]),
-        ("?x\t?y\n01\t<http://e/a>\n", TSV, [["01", URIRef("http://e/a")]]),
-        ('?y\t?x\n"b"\t"a"\n', TSV, [[A, B]]),
+        ("?x\t?y\n01\t<http://e/a>\n", TSV, [[make_literal("01", str(XSD.integer)), URIRef("http://e/a")]]),
         ("x,y\r\na,\r\n,b\r\n", CSV, [[A, None], [None, B]]),
-        ("x,y\na,b\n", CSV, [[A, B]]),
         ("?x,?y\na,b", CSV, [[A, B]]),
         ('x,y\n"a ""b"",\nc",b\n', CSV, [[Literal('a "b",\nc'), B]]),
         ("x,y\nhttp://e/a,_:n\n", CSV, [[URIRef("http://e/a"), BNode("n")]]),
         ("x,y\nhttp: a note,urn:a b\n", CSV, [[Literal("http: a note"), Literal("urn:a b")]]),
         ("x,y\n" + "a" * 200_000 + ",b\n", CSV, [[Literal("a" * 200_000), B]]),
         ("x,y\n", CSV, []),
+        (in_json({"x": TAGGED, "y": TYPED}), JSON, [TERMS]),
+        (in_xml('<literal xml:lang="en">a</literal></binding><binding name="y">'
+                f'<literal datatype="{XSD.decimal}">1.50</literal>'), XML, [TERMS]),
+        ('?x\t?y\n"a"@en\t1.50\n"a\\t\\"b"\t"1"^^<http://e/t>\n', TSV,
+         [TERMS, [Literal('a\t"b'), make_literal("1", "http://e/t")]]),
     ],
 )  # fmt: skip
 def test_a_result_is_read_as_it_is_meant(body: str, kind: str, rows: list[list[Any]]) -> None:
-    found = rows_of(body, kind)
-    assert [[None if cell is None else str(cell) for cell in row] for row in found] == [
-        [None if cell is None else str(cell) for cell in row] for row in rows
+    assert [list(map(repr, row)) for row in rows_of(body, kind)] == [
+        list(map(repr, row)) for row in rows
     ]
-    for found_row, row in zip(found, rows, strict=True):
-        kinds = [type(cell) for cell in row if not isinstance(cell, str) or type(cell) is not str]
-        assert [type(cell) for cell in found_row][: len(kinds)] == kinds or kind == TSV
 
 
 @pytest.mark.parametrize("kind", [TSV, CSV, XML])
 def test_a_table_of_one_column_has_rows_without_a_value(kind: str) -> None:
-    variables = [ox.Variable("x")]
     result: Any = ox.Store().query("SELECT ?x { VALUES ?x { UNDEF 'a' UNDEF } }")
-    assert [variable.value for variable in result.variables] == [v.value for v in variables]
     body = result.serialize(format=FORMATS[kind])
     found = reply(body, kind).parse_result_set(["x"], 9).rows
     assert found == ((None,), (A,), (None,))
@@ -129,18 +122,19 @@ def test_a_truth_value_is_read_in_each_format(body: str, kind: str, value: bool)
     assert reply(body, kind).parse_boolean() is value
 
 
+ACCENT = in_json(X).replace('"a"', '"é"')
+
+
 @pytest.mark.parametrize(
     ("body", "charset", "text"),
     [
-        (in_json(X).replace('"a"', '"é"').encode("latin-1"), "iso-8859-1", "é"),
-        (in_json(X).replace('"a"', '"é"').encode("latin-1"), "latin1", "é"),
+        (ACCENT.encode("latin-1"), "iso-8859-1", "é"),
         (in_json(X).replace('"a"', '"’"').encode("cp1252"), "windows-1252", "’"),
-        (in_json(X).replace('"a"', '"é"').encode("utf-16"), "utf-16", "é"),
+        (ACCENT.encode("utf-16"), "utf-16", "é"),
         # A server announces its default, but sends UTF-8 as JSON must be.
-        (in_json(X).replace('"a"', '"é"').encode(), "iso-8859-1", "é"),
-        (in_json(X).replace('"a"', '"é"').encode("latin-1"), "", "\ufffd"),
-        (in_json(X).replace('"a"', '"é"').encode("latin-1"), "no-such-charset", "\ufffd"),
-        (in_json(X).replace('"a"', '"é"').encode("latin-1"), "hex", "\ufffd"),
+        (ACCENT.encode(), "iso-8859-1", "é"),
+        (ACCENT.encode("latin-1"), "", "\ufffd"),
+        (ACCENT.encode("latin-1"), "no-such-charset", "\ufffd"),
         (in_xml("<literal>é</literal>").encode("latin-1"), "iso-8859-1", "é"),
         (
             b"<?xml version='1.0' encoding='ISO-8859-1'?>"
@@ -152,49 +146,6 @@ def test_a_truth_value_is_read_in_each_format(body: str, kind: str, value: bool)
 )
 def test_text_is_read_in_the_charset_that_it_is_in(body: bytes, charset: str, text: str) -> None:
     assert rows_of(body, charset=charset) == [[Literal(text), None]]
-    if text != "\ufffd":
-        reply(body, charset=charset).require_valid_text()
-
-
-@pytest.mark.parametrize("kind", [TSV, CSV])
-def test_a_table_is_read_in_its_charset(kind: str) -> None:
-    body = {TSV: '?x\t?y\n"é"\t"b"\n', CSV: "x,y\né,b\n"}[kind].encode("latin-1")
-    assert rows_of(body, kind, "iso-8859-1") == [[Literal("é"), B]]
-
-
-NUMBERS = {"integer": ["1", "01", "+1", "-0"], "decimal": ["1.50", ".5"], "double": ["1e0", "INF"]}
-TERMS = st.one_of(
-    st.none(),
-    st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=8).map(Literal),
-    st.text(" \t\n'\"\\<>&,;é\U0001f600", max_size=8).map(Literal),
-    st.sampled_from([Literal(" a ", lang="en"), Literal("a", lang="de-at"), BNode("n")]),
-    st.sampled_from([URIRef("http://e/a"), URIRef("http://e/é"), URIRef("urn:a")]),
-    st.sampled_from(
-        [make_literal(text, str(XSD[name])) for name, texts in NUMBERS.items() for text in texts]
-    ),
-)
-
-
-@given(rows=st.lists(st.tuples(TERMS, TERMS), max_size=4))
-def test_formats_give_the_same_rows(rows: list[tuple[Any, Any]]) -> None:
-    """What Oxigraph writes in each format comes out as it went in; in CSV, as far as that has it."""
-    sent = [
-        {name: term_to_data(term) for name, term in zip("xy", row, strict=True) if term is not None}
-        for row in rows
-    ]
-    for kind, file_format in FORMATS.items():
-        result: Any = ox.parse_query_results(in_json(*sent), ox.QueryResultsFormat.JSON)
-        found = rows_of(result.serialize(format=file_format), kind)
-        assert len(found) == len(rows)
-        for found_row, row in zip(found, rows, strict=True):
-            for cell, term in zip(found_row, row, strict=True):
-                if kind == CSV:
-                    assert str("" if cell is None else cell) == str("" if term is None else term)
-                    assert isinstance(cell, URIRef) == isinstance(term, URIRef)
-                elif not isinstance(term, BNode):
-                    assert (cell, type(cell), str(cell)) == (term, type(term), str(term))
-                else:
-                    assert isinstance(cell, BNode)
 
 
 # --- an endpoint whose time is over
@@ -206,20 +157,17 @@ XML_ROWS = in_xml("<literal>a</literal>", "<literal>b</literal>")
 BROKEN_OFF: list[tuple[str, Said]] = [
     (SELECT, said(ROWS[:-30] + TRACE)),
     (SELECT, said(ROWS[:-3] + OXIGRAPH)),
-    (SELECT, said(ROWS[:-3] + "," + OXIGRAPH)),
     (SELECT, said(TRACE, "text/plain")),
     (SELECT, said("<html><h1>Query timed out</h1></html>", "text/html")),
     (SELECT, said(XML_ROWS[:-30] + TRACE, XML)),
     (SELECT, said(XML_ROWS[:-19] + OXIGRAPH, XML)),
     (SELECT, said('?x\t?y\n"a"\t"b"\n' + OXIGRAPH, TSV)),
     (SELECT, said("x,y\r\na,b\r\n" + OXIGRAPH, CSV)),
-    ("SELECT ?x { ?x ?p ?y }", said("x\r\na\r\n" + OXIGRAPH, CSV)),
     ("SELECT ?x { ?x ?p ?y }", said('?x\n"a"\n' + OXIGRAPH, TSV)),
     (SELECT, said('{"exception": "Operation timed out.", "status": "ERROR"}')),
     (SELECT, said('{"error": "Query timed out"}', "application/json")),
     (ASK, said(OXIGRAPH, "text/plain", 500)),
     (ASK, said(OXIGRAPH)),
-    (SELECT, said("Query timed out", "text/plain", 503)),
     (SELECT, said("Query evaluation took too long", "text/plain", 500)),
     (SELECT, said("org.eclipse.rdf4j.query.QueryInterruptedException", "text/plain", 503)),
     (SELECT, said({"code": "TimeLimitExceededException"}, "application/json", 500)),
@@ -270,7 +218,6 @@ def test_what_is_no_result_is_an_error(body: str, kind: str) -> None:
 
 # --- the way in which a query is sent
 
-SHORT, LONG = SELECT, SELECT + " # " + "long " * 500
 MIDDLE = SELECT.replace("}", "FILTER(?y != '" + "y" * 1_500 + "') }")
 LONG = SELECT.replace("}", "FILTER(?y != '" + "y" * 2_500 + "') }")
 
@@ -290,10 +237,8 @@ def behind(refusals: dict[str, Said], longest: int = 1_500) -> Any:
 PAGE = "<html><h1>{}</h1></html>"
 TOO_LONG = [
     said(PAGE.format("414 Request-URI Too Large"), "text/html", 414),
-    said("", "text/html", 431),
     said("", "text/html", 413),
     said(PAGE.format("Request header is too large"), "text/html", 400),
-    said(PAGE.format("URI Too Long"), "text/html", 400),
     said("The request line is too long", "text/plain", 400),
     said("The query string is too long", "text/html", 404),
 ]
@@ -304,7 +249,7 @@ NO_POST = [said("no", "text/plain", status) for status in (501, 405, 403, 411, 4
 def test_a_query_that_is_too_long_for_get_is_sent_by_post(refusal: Said) -> None:
     with serving(behind({"GET": refusal})) as server:
         kg = Endpoint(server.url)
-        for query in (MIDDLE, MIDDLE, SHORT):
+        for query in (MIDDLE, MIDDLE, SELECT):
             assert kg.select(query).rows == ((A, None),)
     # The length is kept in mind: the second one goes by POST at once.
     assert [seen.method for seen in server.seen] == ["GET", "POST", "POST", "GET"]
@@ -336,26 +281,11 @@ def test_the_error_is_that_of_the_way_that_could_have_worked(
     assert len(server.seen) == (1 if post is None else 2)
 
 
-def test_a_password_is_not_shown_by_either_way() -> None:
-    with serving(behind({"GET": said("", status=414), "POST": said("s3cret", status=403)})) as one:
-        url = one.url.replace("//", "//ada:s3cret@")
-        with pytest.raises(GraphError) as caught:
-            Endpoint(url).select(MIDDLE)
-    assert "s3cret" not in str(caught.value)
-    assert all("Authorization" in seen.headers for seen in one.seen)
-
-
 def test_every_format_is_accepted_and_json_is_preferred() -> None:
     with serving(lambda seen: said(in_json(X))) as server:
         result: ResultSet = Endpoint(server.url).select(SELECT)
     [seen] = server.seen
     accepted = seen.headers["Accept"]
+    assert seen.headers["User-Agent"].startswith("kgwb/")
     assert result.rows == ((A, None),)
     assert accepted.index(JSON) < accepted.index(XML) < accepted.index(TSV) < accepted.index(CSV)
-
-
-def test_characters_that_cannot_be_read_are_told_of_once(caplog: pytest.LogCaptureFixture) -> None:
-    body = in_json({"x": {"type": "literal", "value": "?"}}).encode().replace(b"?", b"\xe9")
-    result = reply(body).parse_result_set((), 9)
-    assert result.rows == ((Literal("\ufffd"), None),)
-    assert caplog.text.count("not UTF-8") == 1

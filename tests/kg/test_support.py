@@ -13,7 +13,6 @@ from small import EX, FILMS, films, iri
 from kgwb import open_kg
 from kgwb.errors import KgwbError
 from kgwb.kg import queries
-from kgwb.kg.algebra import constants_of
 from kgwb.kg.base import ResultSet
 from kgwb.kg.findings import SchemaFacts, inspect_result
 from kgwb.kg.queries import (
@@ -78,26 +77,6 @@ def test_each_row_has_the_triples_of_its_solutions(query: str) -> None:
     assert supported(query) == OWN
 
 
-def test_constant_terms_of_patterns_are_read_once_for_all_values(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    patterns = (("?film", f"<{EX}director>", f"<{EX}denis>"),)
-    constants = constants_of(patterns)
-    assert constants == {f"<{EX}director>": iri("director"), f"<{EX}denis>": iri("denis")}
-    read = []
-
-    def term_from_text(text: str) -> rdflib.URIRef:
-        read.append(text)
-        return rdflib.URIRef(text[1:-1])
-
-    monkeypatch.setattr("kgwb.kg.algebra.term_from_text", term_from_text)
-    query = CandidateQuery("", patterns, ("director",), 1.0)
-    values = [iri("arrival"), iri("dune"), iri("sicario")]
-    found = find_support_by_value(films(FILMS), query, "?film", values)
-    assert found == {value: ((value, iri("director"), iri("denis")),) for value in values}
-    assert read == list(constants)
-
-
 def test_the_patterns_of_union_and_optional_count_where_they_match() -> None:
     union = "SELECT ?x WHERE { { ?x :director :lynch } UNION { ?x :runtime ?m } UNION { ?x :author ?a } }"
     assert supported(union) == {
@@ -111,12 +90,6 @@ def test_the_patterns_of_union_and_optional_count_where_they_match() -> None:
         ("dune", "None"): directed("dune"),
         ("sicario", "None"): directed("sicario"),
     }
-
-
-def test_the_triples_of_a_row_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(queries, "MAX_TRIPLES_PER_VALUE", 2)
-    found = supported("SELECT (COUNT(*) AS ?n) { ?f :director :denis ; a ?type }")
-    assert [len(triples) for triples in found.values()] == [2]
 
 
 @pytest.mark.parametrize(("made", "by"), [("", "?d"), ("BIND(STR(?d) AS ?name)", "?name")])
@@ -148,12 +121,6 @@ def test_words_inside_of_strings_and_iris_are_no_keywords(query: str) -> None:
     assert sorted(supported(query).values()) == sorted(OWN.values())
 
 
-def test_patterns_inside_a_subquery_give_no_triples() -> None:
-    each = "SELECT ?d (COUNT(?f) AS ?n) WHERE { ?f :director ?d } GROUP BY ?d"
-    most = f"SELECT ?d WHERE {{ ?d rdfs:label ?name {{ {each} }} FILTER(?n > 1) }}"
-    assert supported(most) == {("denis",): ["denis label Denis Villeneuve"]}
-
-
 def test_an_ask_has_the_triples_of_one_solution() -> None:
     assert supported("ASK { ?f :director :lynch ; rdfs:label ?name }") == {
         (): [*directed("lynchs_dune", by="lynch"), "lynchs_dune label Dune"]
@@ -174,12 +141,6 @@ def test_blank_nodes_of_the_graph_and_of_the_query_are_supported() -> None:
         )
     same = supported("SELECT ?x WHERE { _:x :price ?y . ?x :price ?z }", priced)
     assert sorted(same) == [("a",), ("b",)]
-
-
-def test_the_from_clause_is_kept() -> None:
-    sparql = START + "SELECT ?f FROM :nowhere WHERE { ?f :director :denis }"
-    dune = (iri("dune"),)
-    assert find_support_by_row(films(), sparql, ("f",), [dune]) == {dune: ()}
 
 
 # --- anything at all

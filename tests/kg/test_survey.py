@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import islice
@@ -23,7 +22,7 @@ from kgwb.kg import Graph, sample_path, survey_queries
 from kgwb.kg import survey as survey_module
 from kgwb.kg.base import ResultSet
 from kgwb.kg.survey import SurveyBuilder, suggest_questions, survey_graph
-from kgwb.kg.survey_records import ClassSurvey, PropertySurvey, Survey, ValueSurvey
+from kgwb.kg.survey_records import ClassSurvey, PropertySurvey, Survey
 
 ODD = f"""{FILMS}
 :Film rdfs:label "film" . :director a <http://www.w3.org/1999/02/22-rdf-syntax-ns#Property> . [] a :Film .
@@ -72,7 +71,6 @@ def test_a_graph_is_counted_without_its_schema() -> None:
     film = properties_by_name(classes_by_name(seen)["film"])
     assert (film["director"].things, film["starring"].things, film["starring"].triples) == (4, 2, 3)
     assert not seen.sampled
-    assert str(seen) == f"2 classes in {seen.triples} triples"
 
 
 def test_instances_of_subclasses_count_once_for_their_superclasses() -> None:
@@ -97,10 +95,7 @@ def test_values_are_grouped_by_class_datatype_and_language() -> None:
     )
     [status], [built], [port] = (gantry[name].values for name in ("status", "built", "port"))
     assert (status.sort, status.examples, status.whole) == ("string", (Literal("running"),), True)
-    assert (built.sort, [str(date) for date in built.examples]) == (
-        "date",
-        ["1999-01-01", "2001-02-03"],
-    )
+    assert (built.sort, [*map(str, built.examples)]) == ("date", ["1999-01-01", "2001-02-03"])
     assert (port.sort, port.of, gantry["port"].bare) == ("IRI", None, 2)
     assert {(v.sort, v.of, v.triples) for v in gantry["nextTo"].values} == {
         ("class", iri("Gantry"), 2),
@@ -176,36 +171,6 @@ def watch_queries(
     return asked
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("counted", [True, False])
-def test_a_large_graph_is_surveyed_by_a_sample_of_each_class(
-    counted: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def ask(query: str, select: Callable[[str], ResultSet]) -> ResultSet:
-        if "COUNT(*)" in query and "GROUP" not in query and not counted:
-            raise GraphTimeoutError("too slow", hint="")
-        return select(query)
-
-    kg = open_kg("films")
-    whole = classes_by_name(survey_graph(kg))
-    monkeypatch.setenv("KGWB_CACHE", str(Path(os.environ["KGWB_CACHE"]) / "other"))
-    monkeypatch.setattr(survey_module, "LARGE_GRAPH_TRIPLES", 100)
-    monkeypatch.setattr(survey_module, "SAMPLED_INSTANCES", 160)
-    asked = watch_queries(kg, monkeypatch, ask)
-    seen = survey_graph(kg)
-    assert (seen.sampled, seen.things, seen.triples is None) == (True, None, not counted)
-    assert {name: kind.total for name, kind in classes_by_name(seen).items()} == {
-        n: k.total for n, k in whole.items()
-    }
-    director, label = (
-        properties_by_name(classes_by_name(seen)["film"])[name] for name in ("director", "label")
-    )
-    assert (label.things, director.things) == (79, 79)  # 10 were looked at
-    assert not any(v.whole for kind in seen.classes for p in kind.properties for v in p.values)
-    # A pattern for any thing would make the engine read the whole graph.
-    assert not any("?v ?any ?value" in query for query in asked)
-
-
 def test_labels_of_classes_are_not_subtracted_from_those_of_some_instances() -> None:
     labelled_classes = ':Crane rdfs:label "crane"@en . :Machine rdfs:label "machine" .'
     seen = SurveyBuilder(films(SHOP + labelled_classes), [iri("Tractor")]).build()
@@ -219,31 +184,15 @@ def test_only_the_given_classes_are_surveyed() -> None:
     assert properties_by_name(classes_by_name(seen)["Tractor"])["status"].things == 1
 
 
-def test_the_parts_whose_queries_are_refused_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    kg, refused = films(SHOP), ""
-    parts = "triples things predicates unlabelled languages unused both_ways notes sampled".split()
-
-    def ask(query: str, select: Callable[[str], ResultSet]) -> ResultSet:
-        if query == refused:
-            raise GraphTimeoutError("too slow", hint="")
-        return select(query)
-
-    asked = watch_queries(kg, monkeypatch, ask)
-    whole, lost = SurveyBuilder(kg).build(), dict[str, set[str]]()
-    for refused in list(dict.fromkeys(asked)):
-        seen = SurveyBuilder(kg).build()
-        lost[refused] = {part for part in parts if getattr(seen, part) != getattr(whole, part)}
-    assert set().union(*lost.values()) >= {*parts} - {"sampled"}
-    assert min(map(len, lost.values())) == 0 and sum(len(some) > 3 for some in lost.values()) < 5
-
-
 WHOLE_SCANS = {"values": "(SAMPLE(?o) AS ?some)", "predicates": "(COUNT(DISTINCT ?v) AS ?things)"}
 
 
-@pytest.mark.parametrize("scan", WHOLE_SCANS)
 @pytest.mark.parametrize(
-    ("error", "reason"),
-    [(GraphTimeoutError, survey_queries.TOOK_TOO_LONG), (QueryError, survey_queries.REFUSED)],
+    ("scan", "error", "reason"),
+    [
+        ("values", GraphTimeoutError, survey_queries.TOOK_TOO_LONG),
+        ("predicates", QueryError, survey_queries.REFUSED),
+    ],
 )
 def test_a_small_graph_that_refuses_to_look_at_all_instances_is_sampled(
     scan: str, error: type[GraphError], reason: str, monkeypatch: pytest.MonkeyPatch
@@ -260,44 +209,10 @@ def test_a_small_graph_that_refuses_to_look_at_all_instances_is_sampled(
     assert seen.sampled
     assert seen.lacks == ((survey_module.EXACT_NUMBERS_PART, reason),)
     assert (seen.triples, seen.things) == (whole.triples, whole.things)
-    before = classes_by_name(whole)
-    for name, kind in classes_by_name(seen).items():
-        assert (kind.size, kind.total) == (before[name].size, before[name].total)
-        used = properties_by_name(kind)
-        assert {each: prop.triples for each, prop in used.items()} == {
-            each: prop.triples for each, prop in properties_by_name(before[name]).items()
-        }
+    assert [(kind.name, kind.total) for kind in seen.classes] == [
+        (kind.name, kind.total) for kind in whole.classes
+    ]
     assert "power" in properties_by_name(classes_by_name(seen)["without a class"])
-
-
-def test_a_small_graph_that_refuses_the_sample_too_says_what_is_not_known(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def ask(query: str, select: Callable[[str], ResultSet]) -> ResultSet:
-        if any(scan in query for scan in WHOLE_SCANS.values()):
-            raise GraphTimeoutError("too slow", hint="")
-        return select(query)
-
-    kg = films(SHOP)
-    watch_queries(kg, monkeypatch, ask)
-    seen = SurveyBuilder(kg).build()
-    lacks = dict(seen.lacks)
-    assert lacks["the predicates of 4 classes"] == survey_queries.TOOK_TOO_LONG
-    assert lacks["the values of predicates"] == survey_queries.TOOK_TOO_LONG
-
-
-def test_things_without_a_label_are_not_known_if_those_with_one_cannot_be_counted(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def ask(query: str, select: Callable[[str], ResultSet]) -> ResultSet:
-        if "COUNT(DISTINCT ?v)" in query and "?label" in query:
-            raise GraphTimeoutError("too slow", hint="")
-        return select(query)
-
-    kg = films(SHOP)
-    assert SurveyBuilder(kg).build().unlabelled is not None
-    watch_queries(kg, monkeypatch, ask)
-    assert SurveyBuilder(kg).build().unlabelled is None
 
 
 def test_a_graph_that_answers_nothing_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -358,28 +273,17 @@ def test_suggested_questions_use_unique_names_and_no_labels() -> None:
     assert not any("Dune?" in question or "label" in question for question in made)
 
 
-def test_questions_are_suggested_without_the_names_that_the_graph_refuses() -> None:
-    kg = films()
-    survey = replace(survey_graph(kg), names=())
-    made = {one.question for one in suggest_questions(kg, survey)}
-    assert "What is the birth place of Denis Villeneuve?" in made
-
-
 # --- engines
 
 
-def without_engine_differences(seen: Survey) -> Survey:
-    """Return a survey without what differs between engines: examples and names of values."""
-
-    def values(some: tuple[ValueSurvey, ...]) -> tuple[ValueSurvey, ...]:
-        return tuple(replace(v, examples=()) for v in some)
-
-    def properties(some: tuple[PropertySurvey, ...]) -> tuple[PropertySurvey, ...]:
-        return tuple(replace(p, values=values(p.values), inner=properties(p.inner)) for p in some)
-
-    classes = tuple(replace(kind, properties=properties(kind.properties)) for kind in seen.classes)
-    overlapping = tuple((kind, properties(used)) for kind, used in seen.overlapping)
-    return replace(seen, classes=classes, overlapping=overlapping, names=(), seconds=0)
+def numbers(seen: Survey) -> list[object]:
+    """What a survey says on any engine: examples and names of values differ."""
+    return [
+        (kind.iri, kind.size, kind.total, prop.predicate, prop.things, value.sort, value.triples)
+        for kind in seen.classes
+        for prop in kind.properties
+        for value in prop.values
+    ]
 
 
 @pytest.mark.long
@@ -389,32 +293,10 @@ def test_an_endpoint_has_the_survey_of_its_file(
 ) -> None:
     server: engines.Engine = request.getfixturevalue(engine)
     (tmp_path / f"shop_{engine}.ttl").write_text(SHOP, encoding="utf-8")
-    for file in (
-        sample_path("films"),
-        sample_path("wikidata_slice"),
-        tmp_path / f"shop_{engine}.ttl",
-    ):
+    for file in (sample_path("films"), tmp_path / f"shop_{engine}.ttl"):
         kg = open_kg(server.load(file))
         there = survey_graph(kg)
-        assert without_engine_differences(there) == without_engine_differences(
-            survey_graph(open_kg(file))
-        )
+        assert numbers(there) == numbers(survey_graph(open_kg(file)))
         assert there.queries < 30
         if file.stem == "films":
             assert len([*islice(suggest_questions(kg, there), 5)]) == 5
-
-
-@pytest.mark.long
-def test_metaqa_in_virtuoso_has_the_survey_of_its_file(
-    virtuoso: engines.Engine, metaqa: Path
-) -> None:
-    here, kg = survey_graph(open_kg(metaqa)), open_kg(virtuoso.load(metaqa))
-    before = virtuoso.cpu_seconds()
-    there = survey_graph(kg)
-    worked = virtuoso.cpu_seconds() - before
-    sys.stdout.write(
-        f"MetaQA: {there.queries} queries; file {here.seconds} s, {virtuoso.name} {there.seconds} s, "
-        f"of which it worked {worked:.0f} s\n"
-    )
-    assert without_engine_differences(there) == without_engine_differences(here)
-    assert worked < 30

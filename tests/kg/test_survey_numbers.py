@@ -67,7 +67,6 @@ def wrong_numbers(kg: Graph) -> Iterator[str]:
             yield from wrong_values(kg, name, prop, pattern)
             yield from wrong_bare(kg, prop, pattern)
         yield from wrong_patterns(kg, writer, group)
-    yield from wrong_texts(kg, writer)
     for predicate, triples, both in writer.survey.both_ways:
         term = n3(predicate)
         if triples != count(kg, "*", f"?a {term} ?b"):
@@ -92,19 +91,6 @@ def wrong_bare(kg: Graph, prop: PropertySurvey, pattern: str) -> Iterator[str]:
     bare = f"{pattern} FILTER(isIRI(?o)) FILTER NOT EXISTS {{ ?o ?any ?value }}"
     if prop.bare != count(kg, "*", bare):
         yield f"{prop} bare {prop.bare}"
-
-
-def wrong_texts(kg: Graph, writer: SurveyWriter) -> Iterator[str]:
-    """Yield the text of a link whose numbers are wrong."""
-    groups = {group.top_class.iri: group for group in writer.groups}
-    labels = "|".join(map(n3, kg.vocabulary.labels))
-    for found in writer.survey.texts_of_links:
-        instances = instances_of(kg, groups[found.of])
-        both = f"{instances} ?v {n3(found.text)} ?text . ?v {n3(found.link)} ?thing"
-        contains = "FILTER(CONTAINS(LCASE(STR(?name)), LCASE(STR(?text))))"
-        same = count(kg, "DISTINCT ?v", f"{both} . ?thing ({labels}) ?name {contains}")
-        if (found.both, found.same) != (count(kg, "DISTINCT ?v", both), same):
-            yield str(found)
 
 
 def wrong_values(kg: Graph, name: str, prop: PropertySurvey, pattern: str) -> Iterator[str]:

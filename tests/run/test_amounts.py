@@ -6,39 +6,23 @@ from pathlib import Path
 
 import pytest
 from rdflib import XSD, Literal, URIRef
+from tables import read_table
 
 import kgwb
 from kgwb.terms import Term, is_amount, is_number
+
+HERE = Path(__file__).parent
 
 GRAPH = """
 @prefix : <http://e/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
 @prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
 :house rdfs:label "Elm House" ; :rooms {} .
 """
-SQUARE_KM = "http://dbpedia.org/datatype/squareKilometre"
-UCUM = "https://w3id.org/cdt/ucum"
 
 
 @pytest.mark.parametrize(
     ("written", "answer", "is_doubted"),
-    [
-        ('"350"^^<http://dbpedia.org/datatype/room>', "350 room", False),
-        ('"2.9E3"^^<http://dbpedia.org/datatype/room>', "2.9E3 room", False),
-        ('"1,200"^^xsd:integer', "1,200", False),
-        ('"1200.0"^^xsd:integer', "1200.0", False),
-        ('"1,200"', "1,200", False),
-        ('"1\u202f200"', "1\u202f200", False),
-        ('"1’200"', "1’200", False),
-        ('"12 rooms"', "12 rooms", False),
-        ('"12 Rooms"@en', "12 Rooms", False),
-        ('"1 room"', "1 room", False),
-        (f'"12.5 m2"^^<{UCUM}>', "12.5 m2", False),
-        ('"about 300"', "1", True),
-        ('"12 flats"', "1", True),
-        ('"12 flats", "attic"', "2", False),
-        ('"attic"', "1", False),
-        (":kitchen, :attic", "2", False),
-    ],
+    read_table(HERE / "counted_amounts.jsonl"),
 )
 @pytest.mark.parametrize("system", ["chatty_kg", "triad"])
 def test_how_many_gives_the_number_that_the_graph_has(
@@ -53,14 +37,7 @@ def test_how_many_gives_the_number_that_the_graph_has(
 
 @pytest.mark.parametrize(
     ("text", "datatype", "label"),
-    [
-        ("12.5", SQUARE_KM, "12.5 square kilometre"),
-        ("1,200", SQUARE_KM, "1,200 square kilometre"),
-        ("12.5 km2", UCUM, "12.5 km2"),
-        ("12.5", str(XSD.decimal), "12.5"),
-        ("POINT(1 2)", "http://www.opengis.net/ont/geosparql#wktLiteral", "POINT(1 2)"),
-        ("12.5", "http://www.w3.org/2002/07/owl#real", "12.5"),
-    ],
+    read_table(HERE / "units.jsonl"),
 )
 @pytest.mark.parametrize("system", ["chatty_kg", "triad", "dog"])
 def test_a_unit_that_the_datatype_says_is_shown(

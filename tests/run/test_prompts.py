@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 from small import DIRECTED, workbench
+from tables import read_table
 
 from kgwb.cli import main
 from kgwb.errors import PromptError
@@ -15,6 +16,8 @@ from kgwb.kg import sample_path
 from kgwb.llm import Scripted
 from kgwb.run.prompts import VARIABLE, Prompts, parse_prompt, shipped_folder
 from kgwb.run.systems import load_system
+
+HERE = Path(__file__).parent
 
 SHIPPED = sorted(
     path.relative_to(shipped_folder()).with_suffix("").as_posix()
@@ -76,15 +79,7 @@ def test_an_error_lists_all_problems_of_a_prompt() -> None:
 
 @pytest.mark.parametrize(
     ("text", "problem"),
-    [
-        ("", "has no header"),
-        ("hello\n[user]\nhello", "has no header"),
-        ("---\n---\n[user]\nhello", "has an empty header"),
-        ("---\npurpose\n---\n[user]\n", "header line 'purpose' is not `name: value`"),
-        (HEAD + "{{a}}{{b}}", "has no [system] or [user] message"),
-        (HEAD + "[tool]\n{{a}}{{b}}", "has no [system] or [user] message"),
-        (HEAD + "[example]\none\n[user]\n{{a}}{{b}}", "begins with an [example]"),
-    ],
+    read_table(HERE / "wrong_prompts.jsonl"),
 )
 def test_a_wrong_prompt_file_is_refused(text: str, problem: str) -> None:
     with pytest.raises(PromptError) as caught:
@@ -111,16 +106,7 @@ def test_an_error_lists_all_missing_and_unknown_variables() -> None:
 
 @pytest.mark.parametrize(
     ("body", "values", "content"),
-    [
-        ("{{a}} {{b}}", {"a": "1", "b": "2"}, "1 2"),
-        ("{{a}} {{b}}", {"a": "{{b}} \\1 [system]", "b": "{{a}}"}, "{{b}} \\1 [system] {{a}}"),
-        ("{{a}} {{b}}", {"a": ["Zürich", {"n": None}], "b": 3}, '["Zürich", {"n": null}] 3'),
-        (
-            '{"a": {"b": [{{a}}]}} SELECT ?x WHERE {{ ?x ?p {{b}} } UNION { ?y ?p ?x }}',
-            {"a": "1", "b": "<v>"},
-            '{"a": {"b": [1]}} SELECT ?x WHERE {{ ?x ?p <v> } UNION { ?y ?p ?x }}',
-        ),
-    ],
+    read_table(HERE / "filled_prompts.jsonl"),
 )
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_a_variable_is_filled_once_and_other_braces_mean_themselves(

@@ -2,12 +2,14 @@
 
 import json
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import BaseModel, ConfigDict
 from rdflib import Literal
 from small import TEXTS, films, system_of
+from tables import read_table
 
 from kgwb import profile
 from kgwb.errors import InvalidReplyError
@@ -17,6 +19,8 @@ from kgwb.run.answers import Answer, Value
 from kgwb.run.ask import JSON_CHECK_NAME, SCHEMA_CHECK_NAME, Check, ask, check_reply, try_to_ask
 from kgwb.run.prompts import Prompts
 from kgwb.run.steps import CheckResult
+
+HERE = Path(__file__).parent
 
 
 class Reply(BaseModel):
@@ -58,49 +62,7 @@ def run_with(*lines: Any, last_resort: Any = None, **settings: Any) -> tuple[Run
 
 @pytest.mark.parametrize(
     "text",
-    [
-        '{"word": "a", "number": 1}',
-        '  \n{"word": "a", "number": 1}\n ',
-        '```json\n{"word": "a", "number": 1}\n```',
-        '```\n{"word": "a", "number": 1}```',
-        'I think: the set {x} and [the list] do not matter.\n{"word": "a", "number": 1}\nThat helps {:-)',
-        '{"word": "first thought", "number": 2}\nNo, rather:\n{"word": "a", "number": 1}',
-        '{"draft": true}\n{"word": "a", "number": 1}\n{"note": "done"}\n[]',
-        '<think>{"word": </think>{"word": "a", "number": "1"}',
-        '[] {"word": "a", "number": 1} []',
-        "{" * 50 + '{"word": "a", "number": 1}',
-        "SELECT ?x WHERE { ?x ?p ?o } [no]\n" * 125 + '{"word": "a", "number": 1}',
-        "<think>" + "{ ?x ?p ?o } [no]\n" * 125 + '</think>\n{"word": "a", "number": 1}',
-        # Drafts in thoughts, with a beginning or without, several, nested, in other markers
-        f'<think>{DRAFT}, no</think>{{"word": "a", "number": 1}}',
-        f'{DRAFT}, no</think>{{"word": "a", "number": 1}}',
-        f'<think>{DRAFT}</think>So.<think>{DRAFT}</think>```json\n{{"word": "a", "number": 1}}\n```',
-        f'<think>x <think>y</think> {DRAFT}</think>{{"word": "a", "number": 1}}',
-        f'<thinking>{DRAFT}</thinking>{{"word": "a", "number": 1}}',
-        f'<seed:think>{DRAFT}</seed:think>{{"word": "a", "number": 1}}',
-        f'[THINK]{DRAFT}[/THINK]{{"word": "a", "number": 1}}',
-        f'◁think▷{DRAFT}◁/think▷{{"word": "a", "number": 1}}',
-        f'<|START_THINKING|>{DRAFT}<|END_THINKING|>{{"word": "a", "number": 1}}',
-        f"<|channel|>analysis<|message|>{DRAFT}<|end|><|start|>assistant"
-        '<|channel|>final<|message|>{"word": "a", "number": 1}<|return|>',
-        # The reply stands before further thoughts
-        f'{{"word": "a", "number": 1}}<think>Or {DRAFT}? No</think>',
-        f'{{"word": "a", "number": 1}}\n<think>Or {DRAFT}? No',
-        '{"word": "a", "number": 1,}',
-        '{"word": "a", "number": 1, // the first\n}',
-        '{"word": "a", // the first\n "number": 1, // it is\n}',
-        "{'word': 'a', 'number': 1}",
-        "Here it is: {'word': \"a\", 'number': 1,}.",
-        '{word: "a", number: 1}',
-        '{"word": "a", "number": 1, "reasoning": "It is first."}',
-        '{"thought": null, "word": "a", "number": 1}',
-        "{'thought': None, 'word': 'a', 'number': 1}",
-        '<tool_call>{"name": "Reply", "arguments": {"word": "a", "number": 1}}</tool_call>',
-        '{"name": "Reply", "parameters": {"word": "a", "number": 1}}',
-        "{'word': 'b', 'number': 2}\nNo, rather:\n{'word': 'a', 'number': 1}",
-        '{"word": "b", "number": 2,}\nNo, rather:\n{"word": "a", "number": 1}',
-        '{"word": "b", "number": 2}\nNo, rather:\n{"word": "a", "number": 1,}',
-    ],
+    read_table(HERE / "replies_with_json.jsonl"),
 )
 @pytest.mark.parametrize("finish_reason", ["stop", "length"])
 def test_the_json_in_a_reply_is_found(text: str, finish_reason: str) -> None:
@@ -162,43 +124,7 @@ def test_markers_of_thoughts_in_a_text_of_the_reply_are_part_of_it() -> None:
 
 @pytest.mark.parametrize(
     ("text", "finish_reason", "check", "problem"),
-    [
-        ("", "stop", JSON_CHECK_NAME, "the reply is empty"),
-        ("I do not know.", "stop", JSON_CHECK_NAME, "no JSON"),
-        ("[" * 100_000, "stop", JSON_CHECK_NAME, "no JSON"),
-        ('{"number": ' + "9" * 10_000 + "}", "stop", JSON_CHECK_NAME, "at character 1,"),
-        ('{"word" "a", "number": 1}', "stop", JSON_CHECK_NAME, "at character 9,"),
-        ('So: {"word": "a", "number": [1}', "stop", JSON_CHECK_NAME, "at character 31,"),
-        ('{"word": "a" "facts": [{"x": 1}]}', "stop", JSON_CHECK_NAME, "at character 14,"),
-        ("{'word': 'it's', 'number': 1}", "stop", JSON_CHECK_NAME, "at character 2,"),
-        ('{"word": "a", "facts": [{"x": 1}]}, so {', "stop", SCHEMA_CHECK_NAME, "number"),
-        ('{"word" "a", "number": 1}', "length", JSON_CHECK_NAME, "cut off by the length limit"),
-        ('{"name": "Reply", "arguments": {"word": "a"}}', "stop", SCHEMA_CHECK_NAME, "word"),
-        ("", "tool_calls", JSON_CHECK_NAME, "tool"),
-        ('{"facts": [{"word": 1}, {"wo', "length", JSON_CHECK_NAME, "cut off by the length limit"),
-        ("I cannot help with that.", "refusal", JSON_CHECK_NAME, "the model refused"),
-        ("", "content_filter", JSON_CHECK_NAME, "content filter"),
-        ("[1, 2]", "stop", SCHEMA_CHECK_NAME, "object in braces"),
-        ('{"word": "a"}', "stop", SCHEMA_CHECK_NAME, "number: Field required"),
-        (
-            '{"word": "a", "number": 1, "sure": true}',
-            "stop",
-            SCHEMA_CHECK_NAME,
-            "sure: Extra inputs",
-        ),
-        (
-            '{"word": "a", "number": 1.5}',
-            "stop",
-            SCHEMA_CHECK_NAME,
-            "number: Input should be a valid integer",
-        ),
-        (
-            '{"word": ["a"], "number": {}}',
-            "stop",
-            SCHEMA_CHECK_NAME,
-            "word: Input should be a valid string; number",
-        ),
-    ],
+    read_table(HERE / "invalid_replies.jsonl"),
 )
 def test_the_failed_check_of_an_invalid_reply(
     text: str, finish_reason: str, check: str, problem: str
