@@ -25,7 +25,13 @@ from rdflib import Literal
 from small import DOG, EX, FILMS, alone, answer_of, asked, films, iri, keys
 
 from conformance.claims import Gap, conforms, violated_by
-from conformance.whole_runs import WholeRuns, check_whole_runs, open_in_order, run_to_end
+from conformance.whole_runs import (
+    WholeRuns,
+    check_whole_runs,
+    open_in_order,
+    read_cases,
+    run_to_end,
+)
 from kgwb.bench.metrics import Scores, score_answers
 from kgwb.bench.questions import BenchQuestion
 from kgwb.bench.runner import BenchSetup, begin_question
@@ -219,25 +225,6 @@ def test_the_topic_entity_of_a_question_set_is_given(
         assert answer_of(run).values[0].support[0][0] == vertex
         run.save(tmp_path / "given.jsonl")
         assert load_run(tmp_path / "given.jsonl").answer == run.answer
-
-
-@pytest.mark.parametrize("name", PROFILES)
-def test_the_graph_is_asked_for_a_topic_entity_only_where_it_is_given(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    kg = films(HOMONYMS)
-    searched: list[list[str]] = []
-
-    def search_exactly(names: list[str]) -> dict[str, tuple[Any, ...]]:
-        searched.append(names)
-        return {}
-
-    monkeypatch.setattr(kg, "exact", search_exactly)
-    models = {"": two_hops()}
-    setup = BenchSetup(kg, DOG, models, settings_of(name), Prompts.of(None), Embeddings("lexical"))
-    question = BenchQuestion(id="1", question="Who is Rex?", topic_entity=EX + "rex2")
-    begin_question(setup, question, Dialogue())
-    assert searched == ([] if name == "fast" else [["Rex"]])
 
 
 @conforms(
@@ -1231,75 +1218,17 @@ TANGLED = """@prefix : <http://example.org/> . @prefix two: <http://example.org/
 :ann rdfs:label "Ann" ; :born 1970 . :ben skos:prefLabel "Ben" ; :born 1980 . :acme rdfs:label "Acme" .
 :in rdfs:label "situated in" ."""
 """Twins, a stop without a label, a loop, a list, nodes, values of one form, predicates of one name."""
-WALKS: dict[str, tuple[str, tuple[str, ...], Any, dict[str, Any]]] = {
-    "two ways": (
-        "Who heads where [Line 1] stops?",
-        ("stop", "situated in", "head"),
-        [trying(), trying(), trying("Ann", "Ben", "Nobody")],
-        {},
-    ),
-    "three tails": ("What is [Line 1] to?", ("stop", "depth", "~in"), [trying(), trying("3")], {}),
-    "a list": ("Where does [Line 1] go?", ("route", "next"), [trying(), trying("Alm")], {}),
-    "nodes": ("Who runs [Line 1]?", ("run",), [trying("Acme", "a night run")], {}),
-    "forms": ("When opened [Line 1]?", ("opened",), [trying("1990")], {}),
-    "all tails": ("Where is [Line 1]?", ("stop", "situated in"), [], {"answers": "tails"}),
-    "a class": (
-        "What is [Line 1]?",
-        ("type", "~type"),
-        [trying(), trying("yes", "12", "Line 1")],
-        {},
-    ),
-    "backwards": ("What is in [South]?", ("~situated in", "depth"), [trying(), trying("no")], {}),
-    "to the limit": (
-        "Who of [Line 1]?",
-        ("stop", "next", "next"),
-        [trying()] * 3,
-        {"debate_end": "last_round"},
-    ),
-    "one hop": ("Who heads [South]?", ("head",), [trying()], {"iteration_limit": 1}),
-    "at all ends": ("Who heads [Acme]?", ("",), [], {"own_knowledge_at": "any_end"}),
-    "without triples": ("Who heads [Acme]?", ("~by",), [trying("Line 1")], {}),
-    "two topics": (
-        "Who heads where both [Rom (old)] and [Alm] are?",
-        ("situated in", "situated in", "head", "head"),
-        [trying(), trying("Ann")],
-        {"topic_entities": "all"},
-    ),
-    "from a value": (
-        "What has the zone of [Alm]?",
-        ("zone", "~zone"),
-        [trying(), trying("Alm")],
-        {},
-    ),
-    "cut": ("Where does [Line 1] stop?", ("stop", "head"), [trying(), trying()], {"fan_out": 2}),
-    "refused": (
-        "Where does [Line 1] stop?",
-        ("~halt", "halt", "stop"),
-        [trying("Nobody"), {**trying(), "sufficient": "yes"}, trying("alm (1)", "Rom")],
-        {},
-    ),
-    "contradicted": (
-        "Where does [Line 1] stop?",
-        ("stop",),
-        ["x", {**trying("Rom"), "sufficient": "no"}, trying(" rom  (old)")],
-        {"own_knowledge": True},
-    ),
-    "fused": (
-        "Who heads where [Line 1] stops?",
-        ("stop", "situated in"),
-        [trying(), trying("South")],
-        {"ablation": "fused_agent", "debate_rounds": 2},
-    ),
-}
-"""Questions over TANGLED, with the relations and answers that the model says, and settings."""
 
 
 def make_tangled_runs() -> WholeRuns:
     """Walks over TANGLED: several heads and tails, replies that are refused, and every kind of answer."""
     graph = open_in_order(TANGLED)
     runs: dict[str, tuple[Run, Scripted]] = {}
-    for profile_name, (name, walked) in product(("paper", "fast"), WALKS.items()):
-        question, relations, tried, options = walked
+    for profile_name, (name, case) in product(("paper", "fast"), read_cases("dog").items()):
+        relations, options = case["relations"], case.get("options", {})
+        tried = [
+            trying(*told) if isinstance(told, list) else told for told in case.get("tried", ())
+        ]
         model = two_hops(
             topic_entity={"entities": ["Who"]},
             relation_filtering=[filtering(name) for name in (*relations, *relations[-1:] * 2)],
@@ -1311,7 +1240,9 @@ def make_tangled_runs() -> WholeRuns:
             own_knowledge={"answers": [" Ann ", "", "Ann", "ann"]},
         )
         limit = options.get("iteration_limit", len(relations))
-        run = begun(profile_name, model, question, graph, **options | {"iteration_limit": limit})
+        run = begun(
+            profile_name, model, case["question"], graph, **options | {"iteration_limit": limit}
+        )
         runs[f"{profile_name}: {name}"] = (run_to_end(run), model)
     return runs
 

@@ -37,7 +37,6 @@ from small import answer_of, films, without_settings
 import kgwb
 from conformance.claims import Gap, conforms, violated_by
 from conformance.whole_runs import WholeRuns, check_whole_runs, open_in_order, run_to_end
-from kgwb.bench import load_questions
 from kgwb.kg import Graph, sample_path
 from kgwb.kg.embeddings import DEFAULT_MODEL, Embeddings
 from kgwb.llm import Scripted
@@ -546,27 +545,6 @@ def test_figure_2_is_induced_as_printed(name: str) -> None:
     turtle = ':a a :A ; rdfs:label "A" . :b a :B ; :name "B" . :c a :B ; rdfs:label "C" .'
     tables_by_name = tables_of(induced(name, turtle))
     assert (tables_by_name["a"], tables_by_name["b"]) == (["id", "name"], ["id", "label", "name"])
-
-
-@pytest.mark.parametrize("name", PROFILES)
-def test_the_schema_that_is_sent_is_that_of_the_database(name: str) -> None:
-    database = open_database(films(BMW), settings_of(name), Embeddings("lexical"))
-    for table in database.schema.tables:
-        stored = pragma(database, "table_info", table.name)
-        shown = []
-        for row in stored:
-            kind = f"{row[2]}{' PRIMARY KEY' * row[5]}{' NOT NULL' * row[3]}"
-            shown.append((row[1], kind))
-        assert shown == [(column.name, column.type) for column in table.columns]
-        keys = {row[2:5] for row in pragma(database, "foreign_key_list", table.name)}
-        assert keys == {
-            (column.references, column.name, column.referenced_key)
-            for column in table.columns
-            if column.references
-        }
-        [(count,)] = rows_of(database, f"SELECT count(*) FROM {table.name}")
-        assert int(count) == table.rows
-    assert sum(count for _, count in database.schema.only_passages) < database.schema.triples / 5
 
 
 @conforms(
@@ -1279,59 +1257,6 @@ def test_a_run_of_the_paper_that_was_saved_before_these_settings_opens(tmp_path:
     run, _ = answered(settings=settings_of("paper", **before))
     path = without_settings(run.save(tmp_path / "run.jsonl"), before)
     assert answer_of(kgwb.load_run(path)) == answer_of(run)
-
-
-def test_the_recordings_of_the_paper_cite_texts_and_repair_a_query_in_a_dialogue() -> None:
-    first, second = (kgwb.recording(f"paper/ragonite/{number}") for number in (1, 2))
-    assert {first.settings.profile, second.settings.profile} == {"paper"}
-    assert first.output("answerer").cited_numbers == {2, 3, 4, 6}
-    assert {first.output("tool_selector")[number - 1].tool for number in (2, 3, 4)} == {"passages"}
-    assert all(value.support for value in answer_of(first).values)
-    [turn] = second.dialogue.turns
-    assert turn.answers == answer_of(first).labels
-    assert turn.text and "[" not in turn.text
-    assert "no such column" in second.output("sql[turn 1]").error
-    assert answer_of(second).labels == ("Spirited Away",)
-
-
-CONVERSATION = range(3, 8)
-"""The recordings of a conversation of section 4 with texts beside the graph, one for each turn."""
-
-
-def test_a_recorded_conversation_of_section_4_is_answered_as_its_gold_says() -> None:
-    questions = load_questions(sample_path("films").with_suffix(".conversations.jsonl"))
-    asked = [question for question in questions if question.dialogue == "films-hitchcock"]
-    runs = [kgwb.recording(f"paper/ragonite/{number}") for number in CONVERSATION]
-    for position, (question, run) in enumerate(zip(asked, runs, strict=True)):
-        assert run.settings.profile == "paper"
-        assert run.question == question.question
-        earlier = [turn.question for turn in run.dialogue.turns]
-        assert earlier == [each.question for each in asked[:position]]
-        answers = [str(value.term) for value in answer_of(run).values]
-        assert sorted(answers) == sorted(question.answers or ()), question.id
-
-
-def test_a_recorded_answer_cites_a_text_and_the_graph() -> None:
-    run = kgwb.recording("paper/ragonite/7")
-    [psycho] = answer_of(run).values
-    [text] = psycho.texts
-    assert (text.file, text.place) == ("hitchcock.md", "line 5")
-    assert psycho.support
-    sources = run.output("answerer").sources
-    cited = {sources[number - 1].tool for number in run.output("answerer").cited_numbers}
-    assert cited == {"sql", "passages"}
-
-
-def test_a_recorded_question_is_asked_of_tables_that_a_person_has_improved() -> None:
-    run = kgwb.recording("paper/ragonite/8")
-    [query, *_] = run.output("answerer").sources
-    assert query.columns == ("id", "name", "minutes", "oscars")
-    [film] = [table for table in run.output("ragonite").tables if table.name == "film"]
-    names = [column.name for column in film.columns]
-    assert {"minutes", "oscars", "released"} < set(names)
-    assert not {"runtime", "aspect_ratio", "label_de"} & set(names)
-    assert len(answer_of(run).values) == 5
-    assert all(value.support for value in answer_of(run).values)
 
 
 def test_the_texts_and_annotations_of_the_recordings_are_those_of_the_samples() -> None:

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import re
 import string
-from collections import Counter
 from collections.abc import Sequence
 from functools import cache
-from itertools import chain, islice, product
+from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
@@ -970,49 +969,6 @@ def test_every_triple_can_be_cited_or_is_found_by_local(telling: bool) -> None:
             assert local.find_elements(as_line(local, triple).split(" | ")) == (triple,)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("telling", [True, False])
-@pytest.mark.parametrize("name", ["paper", "fast"])
-def test_a_run_over_the_large_graph_cites_what_local_found(name: str, telling: bool) -> None:
-    kg, local = large_graph(telling=telling)
-    wanted = local.support[11]
-    ids = as_line(local, wanted).split(" | ")
-    predicates = {triple[1]: None for triple in local.support}
-    every_id = [local.id_mapping.format_id(node) for node in local.nodes]
-    fetches = []
-    for predicate in predicates:
-        uses = [every_id[start : start + 40] for start in range(0, NODES, 40)]
-        actions = [fetch(local.id_mapping.format_id(predicate), *nodes) for nodes in uses]
-        fetches.append(goes("EVAL_LOCAL", *actions))
-    rounds = len(fetches)
-    known = search(name_of(0))
-
-    def reply(request: ChatRequest) -> Any:
-        task = prompt_name(request)
-        if task == "remote":
-            return goes("EVAL_REMOTE", known)
-        if task == "eval_remote":
-            return judges("UPDATE")
-        if task == "update":
-            return fetches.pop(0)
-        if task == "eval_local":
-            return judges("REMOTE" if fetches else "PRODUCE")
-        if task == "local":
-            return goes("EVAL_LOCAL", use("get_node", node=ids[0]))
-        lines = shown_triples(str(request.variables["graph"]))
-        assert " | ".join(ids) in lines
-        return produce(ids, answers=[ids[2]])
-
-    settings = settings_of(name)
-    run = run_of(ROBODATA, QUESTION, Scripted(reply), kg=kg, settings=settings).go()
-    position = last_position(run)
-    assert (len(position.local.nodes), len(position.local.support)) == (NODES, EDGES)
-    assert states_of(run).count("UPDATE") == rounds and "LOCAL" in states_of(run)
-    answer = answer_of(run)
-    assert answer.support == (wanted,)
-    assert judge_answer("Which?", answer).name == GIVEN
-
-
 # --- Remote Data Exploration and Evaluation
 
 
@@ -1106,22 +1062,6 @@ def test_update_removes_only_where_the_paper_does_not_rule(name: str) -> None:
     # with a node go its triples, in both directions
     assert (position.local.nodes, position.local.support) == ((iri("dune"), iri("denis")), ())
     assert "remove_node" in requests_to(model, "update")[0].messages[0].content
-
-
-def test_the_tools_are_those_of_the_paper() -> None:
-    names = {state: {tool.spec.name for tool in tools} for state, tools in TOOLS_BY_STATE.items()}
-    assert names["REMOTE"] == {
-        *("get_entity_info", "get_property_info", "search_entities"),
-        *("sparql_query", "explore_entity_neighbors", "build_local_graph"),
-    }
-    fetching = {"fetch_node", "fetch_relationship_from_node", "fetch_relationship_to_node"}
-    assert names["UPDATE"] == fetching | {"remove_node", "remove_edge"}
-    assert {"get_node", "get_edge"} < names["LOCAL"]
-    _, model = answered("paper")
-    for prompt, tools in (("remote", names["REMOTE"]), ("update", fetching)):
-        system = requests_to(model, prompt)[0].messages[0].content
-        offered = {name for name in chain.from_iterable(names.values()) if f'"{name}"' in system}
-        assert offered == tools
 
 
 @conforms(
@@ -1504,11 +1444,6 @@ def test_a_reply_may_use_twelve_tools(name: str) -> None:
         answered(name, remote=goes("EVAL_REMOTE", *[search()] * 13))
 
 
-def doubt_of(run: Run) -> str:
-    """What is in doubt in the answer of a run, as it is shown."""
-    return judge_answer(QUESTION, answer_of(run)).doubt
-
-
 @conforms(
     "Contributions",
     "each claim in the answer is supported by a support set: a sentence without one is marked, and an answer that no "
@@ -1798,44 +1733,12 @@ def turns_told(model: Scripted, *prompts: str) -> Sequence[str]:
     return [text for text in texts if text[:1].isdigit()]
 
 
-def test_the_recording_of_the_paper_reflects_over_ten_turns_and_visits_local() -> None:
-    recorded = kgwb.recording("paper/robodata/1")
-    assert recorded.settings.profile == "paper"
-    position = last_position(recorded)
-    assert len(position.visits) > 10 and len(position.observations) > 5
-    assert states_of(recorded).count("LOCAL") == 2
-    answer = answer_of(recorded)
-    assert len(answer.labels) == 5 and not answer.doubt
-    assert all(len(value.support) >= 4 for value in answer.values)
-
-
 def test_a_run_of_the_paper_that_was_saved_before_these_settings_opens(tmp_path: Path) -> None:
     before = {"ingredients": "all", "details": "triples", "removes": True}
     before |= {"assesses_first_turn": False, "default_neighbours": 20}
     run, _ = answered("paper", settings={**before, "metacognition": True})
     path = without_settings(run.save(tmp_path / "run.jsonl"), before)
     assert answer_of(kgwb.load_run(path)) == answer_of(run)
-
-
-def test_the_recording_is_answered_again_from_its_replies() -> None:
-    recorded = kgwb.recording("paper/robodata/1")
-    file = Path(__file__).parents[2] / "recordings/paper/robodata/1.jsonl.gz"
-    model = kgwb.model(f"replay:{file}")
-    again = run_of(
-        ROBODATA,
-        recorded.question,
-        model,
-        kg=kgwb.open_kg("films"),
-        settings=recorded.settings,
-    )
-    assert answer_of(again.go()) == answer_of(recorded)
-
-
-def test_the_script_of_the_paper_needs_as_many_calls() -> None:
-    _, model = answered("paper")
-    counts = Counter(map(prompt_name, model.requests))
-    assert counts == {"remote": 2, "eval_remote": 1, "update": 1, "eval_local": 1, "produce": 1}
-    assert FETCHED["next"] == "EVAL_LOCAL"
 
 
 # --- Whole runs

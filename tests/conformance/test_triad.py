@@ -28,7 +28,13 @@ from triads import (
 
 import kgwb
 from conformance.claims import Gap, conforms, violated_by
-from conformance.whole_runs import WholeRuns, check_whole_runs, open_in_order, run_to_end
+from conformance.whole_runs import (
+    WholeRuns,
+    check_whole_runs,
+    open_in_order,
+    read_cases,
+    run_to_end,
+)
 from kgwb.cli import main
 from kgwb.errors import GraphError, GraphTimeoutError, QueryError, SettingError
 from kgwb.llm import ChatRequest, Scripted
@@ -757,27 +763,6 @@ def test_a_query_that_the_graph_cannot_run_has_no_result(
     assert (len(queries.kept), len(queries.empty)) == (1, 1)
 
 
-SAME = """
-@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
-:a rdfs:label "Alien" ; :director :r ; :maker :r . :r rdfs:label "Ridley Scott" .
-"""
-
-
-@pytest.mark.parametrize(("merges", "count"), [(False, 2), (True, 1)])
-def test_queries_with_the_same_result_are_merged_by_a_setting(merges: bool, count: int) -> None:
-    run, _ = answered(
-        "Who directed Alien?",
-        kg=films(SAME),
-        triplets=triplets("Alien | directed by | ?x"),
-        relation_choice=choice(1, 2),
-        template=template("SELECT ?x WHERE { <Alien> <directed by> ?x . }"),
-        query_choice_judgement=choice(1),
-        settings={"merge_results": merges},
-    )
-    assert len(run.output("queries[try 1/parsing]").kept) == count
-    assert answer_of(run).labels == ("Ridley Scott",)
-
-
 @conforms(
     "appendix C, SPARQL selection",
     "the model sees the question and the SPARQL candidates",
@@ -1405,184 +1390,6 @@ TANGLED = """@prefix : <http://example.org/> . @prefix two: <http://example.org/
 :belgium rdfs:label "Belgium" . :timor rdfs:label "Timor" . :italy rdfs:label "Italy" .
 :in rdfs:label "located in" . :Town rdfs:label "town" ."""
 """Names that differ in case, values of several forms, a node, a list, a loop, predicates of one name."""
-TWIN = ("Orange | twin town | ?t", "?t | in | ?c")
-ASKED: dict[str, dict[str, Any]] = {
-    "a chain of many": {
-        "triplets": triplets(*TWIN),
-        "relation_choice": [uris("twin"), uris("in")],
-        "template": template("SELECT ?c ?t WHERE { <Orange> <twin town> ?t . ?t <in> ?c }"),
-    },
-    "yes from a list": {
-        "triplets": triplets(*TWIN),
-        "relation_choice": [uris("twin"), uris("in")],
-        "template": template(
-            "SELECT ?c WHERE { <Orange> <twin town> ?t ; <twin town>/<in> ?c . ?t <in> ?c }"
-        ),
-        "answer_type": of_type("yes or no"),
-    },
-    "a count of rows": {
-        "triplets": triplets("Orange | twin town | ?t"),
-        "relation_choice": uris("twin"),
-        "template": template("SELECT ?t WHERE { <Orange> <twin town> ?t }"),
-        "answer_type": of_type("count"),
-    },
-    "a number": {
-        "triplets": triplets("Orange | size | ?n"),
-        "relation_choice": uris("size"),
-        "template": template("SELECT ?n WHERE { <Orange> <size> ?n } ORDER BY DESC(?n)"),
-        "answer_type": of_type("count"),
-    },
-    "case": {
-        "triplets": triplets("orange | grows in | Orange", "Orange | grows | ?x"),
-        "entity_choice": [uris("peel"), uris("orange")],
-        "relation_choice": [uris("growsIn"), uris("twin")],
-        "template": template(
-            "SELECT ?x WHERE { <orange> <grows in> <Orange> . <Orange> <grows> ?x }"
-        ),
-    },
-    "a node": {
-        "triplets": triplets("Orange | mayor | ?m", "?m | name | ?n"),
-        "relation_choice": [uris("mayor"), uris("name")],
-        "template": template("SELECT ?n ?m WHERE { <Orange> <mayor> ?m . ?m <name> ?n . }"),
-    },
-    "of a node": {
-        "triplets": triplets("Orange | mayor | ?m"),
-        "relation_choice": uris("mayor"),
-        "template": template(
-            "SELECT ?m ?p WHERE { <Orange> <mayor> ?m . ?m ?p ?v FILTER(isNumeric(?v)) }"
-        ),
-    },
-    "a list": {
-        "triplets": triplets("Orange | quarters | ?q"),
-        "relation_choice": uris("quarters"),
-        "template": template("SELECT ?q WHERE { <Orange> <quarters> ?q }"),
-    },
-    "backwards at once": {
-        "triplets": triplets("?t | twin town | Orange"),
-        "relation_choice": uris("twin"),
-        "template": template(
-            "SELECT DISTINCT ?t WHERE { { ?t <twin town> <Orange> } UNION { <Orange> <twin town> ?t } }"
-        ),
-    },
-    "no to all": {
-        "triplets": triplets("Orange | twin town | Rome"),
-        "entity_choice": [uris("orange"), uris("rome")],
-        "relation_choice": uris("twin"),
-        "template": template("ASK { <Orange> <twin town> <Rome> }"),
-        "answer_type": of_type("yes or no"),
-    },
-    "unsure, and False": {
-        "triplets": NOTHING,
-        "answer_type": ["x", "x", of_type("yes or no")],
-        "own_knowledge_truth": [{"answer": "false"}, {"answer": "False"}],
-    },
-    "thing of its own": {
-        "triplets": triplets("Orange | motto | ?m"),
-        "relation_choice": {"uris": []},
-        "template": template("SELECT ?m { <Orange> <motto> ?m }"),
-        "own_knowledge_fact": {"answer": " Rome "},
-    },
-}
-"""Questions over TANGLED, with what the model says."""
-
-
-LONGER = "SELECT ?film {{ ?film <directed by> <Denis Villeneuve> . ?film <runtime> ?minutes . FILTER(?minutes > {}) }}"
-RUNTIME = triplets("?film | directed by | Denis Villeneuve", "?film | runtime | ?minutes")
-ONE_HOP = {
-    "template": template("SELECT DISTINCT ?x WHERE { <Arrival> <directed by> ?x . }"),
-    "query_choice_judgement": choice(1),
-}
-DIRECTS = triplets("?x | directs | Arrival")
-IN_FAST: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
-    "as usual": ({}, {}),
-    "a name that is not there": (
-        {
-            **ONE_HOP,
-            "triplets": [
-                triplets("Qwxz | directed by | ?x"),
-                triplets("Arrival | directed by | ?x"),
-            ],
-        },
-        {},
-    ),
-    "too long a film": (
-        {
-            "triplets": RUNTIME,
-            "relation_choice": choice(1),
-            "query_choice_judgement": choice(1),
-            "template": [template(LONGER.format(500)), template(LONGER.format(100))],
-        },
-        {},
-    ),
-    "the same again": (
-        {
-            "triplets": RUNTIME,
-            "relation_choice": choice(1),
-            "template": template(LONGER.format(500)),
-        },
-        {"retry_from": "parsing"},
-    ),
-    "no relation": ({"relation_choice": choice()}, {}),
-    "no query": ({"query_choice_judgement": choice()}, {"tries": 1}),
-    "one query of two": (
-        {"query_choice": [choice(), choice(1, 2), choice(2)]},
-        {"may_refuse_queries": False},
-    ),
-    "too many numbers": ({"entity_choice": choice(1, 2)}, {"entities": 1, "tries": 2}),
-    "backwards": (
-        {
-            **ONE_HOP,
-            "triplets": DIRECTS,
-            "template": template("SELECT ?x { ?x <directs> <Arrival> }"),
-        },
-        {},
-    ),
-    "backwards as written": (
-        {
-            **ONE_HOP,
-            "triplets": DIRECTS,
-            "template": template("SELECT ?x { ?x <directs> <Arrival> }"),
-        },
-        {"as_written": True, "tries": 1},
-    ),
-    "counted by the model": (
-        {
-            **ONE_HOP,
-            "triplets": triplets("Arrival | directed by | ?x"),
-            "answer_type": {"type": "count"},
-        },
-        {"answer_type_from": "model"},
-    ),
-    "written": (
-        {
-            "written_query": [
-                {"reason": "", "sparql": sparql}
-                for sparql in (
-                    "Which?",
-                    "DELETE WHERE { ?a ?b ?c }",
-                    f" ASK {{ <{iri('dune')}> ?p ?x }} ",
-                )
-            ]
-        },
-        {"ablation": "no_query_choice", "tries": 1},
-    ),
-    "invalid": (
-        {
-            "triplets": [
-                triplets("?y | directed by | ?x"),
-                triplets("Dune | directed by | ?the person"),
-                triads.TWO_HOPS,
-            ],
-            "template": [
-                template("SELECT * { <Dune> <directed by> ?person . ?person <born in> ?city }"),
-                template("ASK { <Dune> <directed by> ?city . ?city ?k <http://example.org/x> }"),
-                template(),
-            ],
-        },
-        {},
-    ),
-}
-"""Replies over the films in the profile of the defaults, and settings."""
 
 
 def take_two(request: ChatRequest) -> Any:
@@ -1595,7 +1402,9 @@ def make_tangled_runs() -> WholeRuns:
     """Runs over TANGLED and over the films: results of every kind, names that are hard to tell apart, retries."""
     graph, of_films = open_in_order(TANGLED), open_in_order(FILMS)
     runs: dict[str, tuple[Run, Scripted]] = {}
-    for name, replies in ASKED.items():
+    cases = read_cases("triad")
+    for name, case in cases["tangled"].items():
+        replies = case["replies"]
         told: dict[str, Any] = {
             "entity_choice": uris("orange"),
             "query_choice": lambda request: {"sparql": request.variables["queries"].split("\n")[0]},
@@ -1614,8 +1423,9 @@ def make_tangled_runs() -> WholeRuns:
         fast = {"own_knowledge": True, "tries": 2, "entities": 2, "relations": 2}
         run, model = triads.begun(f"How many? {name}", settings=fast, kg=graph, **by_number)
         runs[f"fast: {name}"] = (run_to_end(run), model)
-    for name, (replies, settings) in IN_FAST.items():
-        run, model = triads.begun(QUESTION, settings=settings, kg=of_films, **replies)
+    for name, case in cases["films"].items():
+        settings = case.get("settings", {})
+        run, model = triads.begun(QUESTION, settings=settings, kg=of_films, **case["replies"])
         runs[f"fast: {name}"] = (run_to_end(run), model)
     return runs
 

@@ -15,6 +15,7 @@ import json
 import os
 import sys
 import tempfile
+import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -38,6 +39,11 @@ from kgwb.run import Run  # noqa: E402
 
 WholeRuns = Mapping[str, tuple[Run, Scripted]]
 """Executed runs with their models, by a name."""
+
+
+def read_cases(system: str) -> dict[str, Any]:
+    """Read the questions and replies of a system's whole runs that are kept as data."""
+    return tomllib.loads((FOLDER / f"{system}.toml").read_text(encoding="utf-8"))
 
 
 def open_in_order(turtle: str) -> Graph:
