@@ -33,7 +33,7 @@ from playwright.sync_api import (
     sync_playwright,
 )
 
-from browser.scripts import BACKGROUND, CHANGE_THEME, PAINTED_MS, READY, REST, SHOW, WATCH
+from browser.scripts import CHANGE_THEME, PAINTED_MS, READY, REST, SHOW, WATCH
 from browser.servers import Server
 
 CHROMIUM = next(
@@ -210,11 +210,6 @@ class NotebookPage:
             which = places[0]
         return Cell(self, self.page.locator(".jp-CodeCell").nth(which))
 
-    def background(self) -> tuple[int, ...]:
-        """The red, green and blue of what the cells stand on."""
-        shown = self.page.locator(".jp-Notebook, #rendered_cells").first.evaluate(BACKGROUND)
-        return tuple(int(part) for part in re.findall(r"\d+", shown)[:3])
-
     def run_all(self) -> None:
         """Run every code cell from the first to the last, each when the one before has finished.
 
@@ -375,14 +370,8 @@ class Cell:
         return self.output.get_by_role("button", name=label, exact=True)
 
     def field(self, label: str) -> Locator:
-        """The text area, box or list of that label: one that ipywidgets wrote, or one that stands above."""
-        above = self.output.locator(".widget-vbox").filter(
-            has=self.page.page.locator(":scope > .widget-html:first-child").get_by_text(
-                label, exact=True
-            )
-        )
-        inputs = above.locator(":scope > :nth-child(2)").locator("textarea, input, select")
-        return self.output.get_by_label(label, exact=True).or_(inputs).first
+        """The text area, box or list of that label."""
+        return self.output.get_by_label(label, exact=True).first
 
     def tab(self, label: str, *, until: str = "") -> Cell:
         """Click the tab of that label."""

@@ -21,13 +21,6 @@ REST = """(output, ms) => new Promise(done => {
   let timer = later();
   observer.observe(output, {subtree: true, childList: true, characterData: true});
 })"""
-BACKGROUND = """element => {
-  for (; element; element = element.parentElement) {
-    const color = getComputedStyle(element).backgroundColor;
-    if (color !== "rgba(0, 0, 0, 0)") return color;
-  }
-  return "rgb(255, 255, 255)";
-}"""
 # The second frame after the change begins when the first, which has the change in it, was painted.
 # What comes while the output is out of sight has no text, and is not noticed: PAINTED_MS ends the measuring then.
 WATCH = """(output, text) => {

@@ -46,6 +46,12 @@ REFUSED_HERE = script() | {
 }
 
 
+TAKEN = {"taken": "films that he directed", "others": ["the film that Lynch directed"]}
+LYNCH = surveying.draft("SELECT ?film { ?film org:director org:lynch }")
+READ_OTHERWISE = script([surveying.draft(assumptions=[TAKEN]), LYNCH])
+"""Replies of Surveyor's model to a question that is read in two ways."""
+
+
 def chat_with(model: Scripted | None = None, *questions: str) -> Chat:
     chat = Chat(workbench(model or Scripted(knows), KG))
     for question in questions:
@@ -246,11 +252,7 @@ def test_a_turn_that_cannot_be_expressed_is_asked_of_the_system_that_can() -> No
 
 
 def test_another_reading_of_a_turn_is_one_click_away() -> None:
-    taken = {"taken": "films that he directed", "others": ["the film that Lynch directed"]}
-    lynch = surveying.draft("SELECT ?film { ?film org:director org:lynch }")
-    replies = surveying.script([surveying.draft(assumptions=[taken]), lynch])
-    bench = kgwb.Workbench(KG, Scripted(replies), system="surveyor")
-    chat = Chat(bench)
+    chat = Chat(kgwb.Workbench(KG, Scripted(READ_OTHERWISE), system="surveyor"))
     say(chat, surveying.QUESTION)
     assert "understood as" not in text(chat)
     press(chat, "the film that Lynch directed")

@@ -26,7 +26,7 @@ from kgwb.llm import Scripted
 from kgwb.ui.debugger import Debugger
 from kgwb.ui.live import shared_script
 from kgwb.ui.session import Session, session_of
-from ui.test_chat import LATEST, REFUSED_HERE
+from ui.test_chat import LATEST, READ_OTHERWISE, REFUSED_HERE
 
 LEAVES = [key for key in KEYS if key != "deciding"]
 
@@ -300,10 +300,7 @@ def test_a_drawing_that_is_interrupted_is_not_the_last(monkeypatch: pytest.Monke
 
 
 def test_another_reading_is_executed_beside_the_run() -> None:
-    taken = {"taken": "films that he directed", "others": ["the film that Lynch directed"]}
-    lynch = surveying.draft("SELECT ?film { ?film org:director org:lynch }")
-    replies = surveying.script([surveying.draft(assumptions=[taken]), lynch])
-    run = surveying.surveyor(Scripted(replies)).go()
+    run = surveying.surveyor(Scripted(READ_OTHERWISE)).go()
     made = Debugger(session_of(run))
     press(made, "the film that Lynch directed")
     [fork] = made.forks
