@@ -13,14 +13,14 @@ from typing import Any
 import ipywidgets as widgets
 import pytest
 from page import record_html
-from rdflib import XSD, Literal, URIRef
+from rdflib import Literal, URIRef
 from small import films
 
 from hostile.corpus import IRIS, NO_IRIS, texts
-from hostile.runs import EACH, HARMLESS, Page, as_shown, bundles, hostile_run, plain
+from hostile.runs import EACH, HARMLESS, Page, as_shown, bundles, graph, hostile_run, plain
 from kgwb.cli.ask import print_answer_and_steps
 from kgwb.errors import GraphError
-from kgwb.kg.survey_records import ClassSurvey, PropertySurvey, Survey, ValueSurvey
+from kgwb.kg.survey import survey_graph
 from kgwb.llm import Scripted
 from kgwb.run import Run
 from kgwb.run.answers import Answer, Candidate, Value
@@ -175,38 +175,6 @@ def test_the_chat_shows_text_and_nothing_else() -> None:
         widgets.Widget.close_all()
 
 
-def surveyed(bundle: tuple[str, ...]) -> Survey:
-    """A survey that has each text as the name or description of a class or predicate, a value, a language."""
-    kinds = [URIRef(f"http://example.org/{n}") for n in range(len(bundle))]
-    words = [Literal(text) for text in bundle]
-    values = [
-        ValueSurvey("string", XSD.string, 3, 3, (word, *words[:2]), n % 2 == 0)
-        for n, word in enumerate(words)
-    ]
-    values += [
-        ValueSurvey("class", kinds[0], 2, 1, (kinds[1],)),
-        ValueSurvey(f"text@{bundle[0]}", None, 1, 1, ()),
-    ]
-    inner = PropertySurvey(kinds[2], 1, 1, tuple(values))
-    used = tuple(
-        PropertySurvey(iri, 1, 2, (value,), (inner,), 1)
-        for iri, value in zip(kinds, values, strict=False)
-    )
-    named = list(zip(kinds, bundle, strict=True))
-    return Survey(
-        triples=9,
-        things=9,
-        predicates=9,
-        classes=tuple(ClassSurvey(iri, name, 2, 3, (kinds[0],), used) for iri, name in named),
-        unlabelled=1,
-        languages=tuple((text, 1) for text in bundle),
-        unused=tuple(kinds),
-        both_ways=((kinds[3], 2, 1),),
-        notes=tuple(named),
-        names=tuple(zip(kinds, reversed(bundle), strict=True)),
-    )
-
-
 def test_a_survey_shows_text_and_nothing_else() -> None:
     """On its page, in the chooser that searches in it, and in the terminal."""
     chooser = GraphChooser()
@@ -215,7 +183,10 @@ def test_a_survey_shows_text_and_nothing_else() -> None:
     glance.thread.join()
 
     def pages(bundle: tuple[str, ...]) -> Iterator[str]:
-        glance.survey, glance.example_answers = surveyed(bundle), {bundle[0]: Answer("list")}
+        glance.survey, glance.example_answers = (
+            survey_graph(graph(bundle)),
+            {bundle[0]: Answer("list")},
+        )
         yield record_html(glance.survey)
         for words in ("", bundle[1]):
             chooser.update({"do": "find", "value": words})
@@ -228,7 +199,7 @@ def test_a_survey_shows_text_and_nothing_else() -> None:
             acts = (page.odd, page.parts - usual, CONTROL_CHARACTERS.search(html))
             assert acts == ([], set(), None), f"{bundle!r:.300}"
             assert "report this" not in page.text
-        text = repr(surveyed(bundle))
+        text = repr(glance.survey)
         assert not CONTROL_CHARACTERS.search(text.replace("\n", "")) and text.count("\n") < 17
         text.encode()
     widgets.Widget.close_all()

@@ -105,8 +105,10 @@ PROTOCOLS: dict[str, tuple[str, dict[str, Any], dict[str, Any], tuple[str, str]]
 }
 
 
-def recorded_run(protocol: str) -> Run:
-    path, body, reply, _ = PROTOCOLS[protocol]
+def recorded_run(protocol: str, **changes: Any) -> Run:
+    """A run with one call of a protocol; a field that is changed to None is left out."""
+    path, fields, reply, _ = PROTOCOLS[protocol]
+    body = {name: value for name, value in (fields | changes).items() if value is not None}
     transport = httpx.MockTransport(lambda request: httpx.Response(200, json=reply))
 
     @agent
@@ -197,25 +199,17 @@ BESIDE = {
     ],
 )
 def test_no_text_of_a_message_is_lost(
-    protocol: str,
-    messages: list[Any],
-    expected: list[tuple[str, str]],
-    monkeypatch: pytest.MonkeyPatch,
+    protocol: str, messages: list[Any], expected: list[tuple[str, str]]
 ) -> None:
-    path, body, reply, ids = PROTOCOLS[protocol]
-    changed = (path, {**body, "messages": messages}, reply, ids)
-    monkeypatch.setitem(PROTOCOLS, protocol, changed)
     model = Scripted(lambda _: "yes")
-    recorded_run(protocol).ask_again("draft", model)
+    recorded_run(protocol, messages=messages).ask_again("draft", model)
     [request] = model.requests
     sent = [(each.role, fields_of_text(each.content)["content"]) for each in request.messages]
     assert sent == expected
 
 
-def test_a_call_without_tools_is_asked_again_as_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    path, body, reply, ids = PROTOCOLS["chat"]
-    monkeypatch.setitem(PROTOCOLS, "plain", (path, {"messages": body["messages"]}, reply, ids))
-    run = recorded_run("plain")
+def test_a_call_without_tools_is_asked_again_as_text() -> None:
+    run = recorded_run("chat", tools=None, tool_choice=None)
     written = '{"message": {"output": ["yes"]}}'
     model = Scripted(lambda _: written)
     asked = run.ask_again("draft", model)

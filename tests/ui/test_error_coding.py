@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +42,12 @@ def measured(tmp_path: Path) -> Path:
     return tmp_path / "r"
 
 
+def open_coding(measured: Path, coder: str, **options: Any) -> kgwb.ErrorCoding:
+    return kgwb.ErrorCoding(measured, coder, kg=KG, model=MODEL, **options)
+
+
 def test_each_category_is_kept_at_once_and_the_next_question_opens(measured: Path) -> None:
-    coding = kgwb.ErrorCoding(measured, "ann", kg=KG, model=MODEL)
+    coding = open_coding(measured, "ann")
     assert "0 of 3 coded" in text(coding)
     first = coding.selected_id
     press(coding, "Save and next")
@@ -52,9 +57,9 @@ def test_each_category_is_kept_at_once_and_the_next_question_opens(measured: Pat
     assert coding.debugger is not None
     assert coding.debugger.run.question == f"Who directed {coding.selected_id}?"
 
-    again = kgwb.ErrorCoding(measured, "ann", kg=KG, model=MODEL)
+    again = open_coding(measured, "ann")
     assert again.codings[first].note == "dropped the year" and again.selected_id != first
-    other = kgwb.ErrorCoding(measured, "bob", kg=KG, model=MODEL)
+    other = open_coding(measured, "bob")
     assert other.sample == coding.sample and other.codings == {}
     assert "dropped the year" not in text(other)
 
@@ -65,7 +70,7 @@ def test_each_category_is_kept_at_once_and_the_next_question_opens(measured: Pat
 
 
 def test_a_coded_question_can_be_opened_and_coded_again(measured: Path) -> None:
-    coding = kgwb.ErrorCoding(measured, "ann", kg=KG, model=MODEL)
+    coding = open_coding(measured, "ann")
     first = coding.selected_id
     press(coding, "Save and next", category="qir")
     coding.update({"do": "go", "arg": first})
@@ -84,7 +89,7 @@ def test_a_person_without_a_name_is_refused(measured: Path) -> None:
 def test_pages_are_told_of_the_widget_that_they_display_and_of_no_part_of_it(
     measured: Path,
 ) -> None:
-    coding = kgwb.ErrorCoding(measured, "ann", kg=KG, model=MODEL)
+    coding = open_coding(measured, "ann")
     assert coding.comm is None
     view = coding._repr_mimebundle_()[0]["application/vnd.jupyter.widget-view+json"]
     assert view["model_id"] == coding.model_id
@@ -96,9 +101,7 @@ def test_pages_are_told_of_the_widget_that_they_display_and_of_no_part_of_it(
 def test_questions_that_are_shared_out_are_given_once_and_conflicts_come_together(
     measured: Path,
 ) -> None:
-    def open_for(coder: str) -> kgwb.ErrorCoding:
-        return kgwb.ErrorCoding(measured, coder, kg=KG, model=MODEL, coders=1)
-
+    open_for = partial(open_coding, measured, coders=1)
     ann, bob = open_for("ann"), open_for("bob")
     first, second = ann.selected_id, bob.selected_id
     assert first != second
@@ -119,7 +122,7 @@ def test_questions_that_are_shared_out_are_given_once_and_conflicts_come_togethe
 
 
 def test_what_two_people_say_otherwise_comes_once_both_are_done(measured: Path) -> None:
-    people = [kgwb.ErrorCoding(measured, name, kg=KG, model=MODEL) for name in ("ann", "bob")]
+    people = [open_coding(measured, name) for name in ("ann", "bob")]
     for person, categories in zip(
         people, (("qir", "qir", "qir"), ("qir", "other", "qir")), strict=True
     ):
@@ -133,7 +136,7 @@ def test_what_two_people_say_otherwise_comes_once_both_are_done(measured: Path) 
         assert ("ann: qir: by ann" in text(bob)) == (id_ == bob.sample.ids[1])
     press(bob, "Save and next", category="other", note="still")
     assert "All are coded" in bob.message
-    again = kgwb.ErrorCoding(measured, "ann", kg=KG, model=MODEL)
+    again = open_coding(measured, "ann")
     assert again.selected_id == bob.selected_id and "bob: other: still" in text(again)
     press(again, "Save and next", category="other")
     assert not list(measured.glob("queue*"))

@@ -43,8 +43,19 @@ def measured(tmp_path: Path) -> Path:
     return tmp_path / "first"
 
 
-def template(lab: kgwb.PromptLab) -> str:
-    return lab.prompt_texts["chatty_kg/qir"].partition("\n---\n")[2].strip("\n")
+def open_lab(measured: Path, *others: Path, **options: Any) -> kgwb.PromptLab:
+    return kgwb.PromptLab(measured, *others, kg=KG, model=Scripted(careless), **options)
+
+
+def careful(lab: kgwb.PromptLab) -> str:
+    """The prompt that loses no question."""
+    template = lab.prompt_texts["chatty_kg/qir"].partition("\n---\n")[2].strip("\n")
+    return template + "\nWith care."
+
+
+def ask_again(lab: kgwb.PromptLab, **typed: str) -> None:
+    press(lab, "Ask again", **typed)
+    settle(lab.worker)
 
 
 def test_an_edited_prompt_is_asked_again_and_a_question_opens_in_the_debugger(
@@ -54,12 +65,11 @@ def test_an_edited_prompt_is_asked_again_and_a_question_opens_in_the_debugger(
     lab = kgwb.PromptLab(measured, kg=KG, model=model)
     assert "1 lost" in text(lab)
     press(lab, "qir")
-    better = template(lab) + "\nWith care."
+    better = careful(lab)
     press(lab, "Estimate the cost", template=better)
     wait_for(lambda: lab.estimate_text and lab.estimate_text in text(lab))
     assert model.requests == []
-    press(lab, "Ask again", template=better, repeats="2")
-    settle(lab.worker)
+    ask_again(lab, template=better, repeats="2")
     wait_for(lambda: "1 fixed" in text(lab))
     assert "qir 1" in text(lab) and "With care." in text(lab)
     press(lab, "Who directed Arrival?")
@@ -71,8 +81,7 @@ def test_an_edited_prompt_is_asked_again_and_a_question_opens_in_the_debugger(
         and "data-do" not in lab.static_html().partition('class="body stack"')[2]
     )
     [folder] = lab.result_folders
-    shown = kgwb.PromptLab(measured, folder, kg=KG, model=model)
-    assert "1 fixed" in text(shown)
+    assert "1 fixed" in text(open_lab(measured, folder))
 
 
 def test_a_question_that_is_right_by_luck_is_listed_and_opens(measured: Path) -> None:
@@ -80,7 +89,7 @@ def test_a_question_that_is_right_by_luck_is_listed_and_opens(measured: Path) ->
     rows = [json.loads(line) for line in file.read_text().splitlines()]
     rows[1]["asks"] = [{"f1": 1.0}, {"f1": 0.0}]
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    lab = kgwb.PromptLab(measured, kg=KG, model=Scripted(careless))
+    lab = open_lab(measured)
     assert "Right by luck 1 question" in text(lab) and "1 of 2" in text(lab)
     press(lab, "Who directed Sicario?")
     assert lab.debugger is not None
@@ -89,20 +98,18 @@ def test_a_question_that_is_right_by_luck_is_listed_and_opens(measured: Path) ->
 def test_a_damaged_history_of_kept_prompts_is_only_met_by_a_person_who_keeps_some(
     measured: Path, here: Path
 ) -> None:
-    history = here / "my_prompts" / "history.jsonl"
-    history.parent.mkdir()
-    history.write_text("damaged\n")
-    lab = kgwb.PromptLab(measured, kg=KG, model=Scripted(careless))
-    assert "1 lost" in text(lab)
+    (here / "my_prompts").mkdir()
+    (here / "my_prompts" / "history.jsonl").write_text("damaged\n")
+    assert "1 lost" in text(open_lab(measured))
 
 
 def test_what_cannot_be_asked_is_said(measured: Path) -> None:
-    lab = kgwb.PromptLab(measured, kg=KG, model=Scripted(careless), workers=1)
+    lab = open_lab(measured, workers=1)
     press(lab, "qir")
     for typed, problem in (
         ({}, "nothing was changed"),
         ({"template": "[user]\n{{nonsense}}"}, "nonsense"),
-        ({"template": template(lab) + "\nWith care.", "repeats": "0"}, "repeats cannot be '0'"),
+        ({"template": careful(lab), "repeats": "0"}, "repeats cannot be '0'"),
         ({"repeats": "1", "only": "nobody"}, "'nobody'"),
         ({"only": "all", "slice": "hops=2"}, "hops=2"),
         ({"slice": "split=test", "only": "lost"}, "test part"),
@@ -113,8 +120,7 @@ def test_what_cannot_be_asked_is_said(measured: Path) -> None:
     assert lab.worker.thread is None  # what is wrong is found before anything is begun
     press(lab, "Ask again", budget="model_calls=1")
     wait_for(lambda: "stopped after 1 question" in text(lab))
-    press(lab, "Ask again", budget="")
-    settle(lab.worker)
+    ask_again(lab, budget="")
     wait_for(lambda: "1 fixed" in text(lab))
 
 
@@ -130,7 +136,7 @@ def test_a_model_at_an_address_of_the_folder_is_not_asked(measured: Path) -> Non
 def test_the_lab_opens_with_the_lost_questions_and_takes_back_what_the_debugger_edits(
     measured: Path,
 ) -> None:
-    lab = kgwb.PromptLab(measured, kg=KG, model=Scripted(careless))
+    lab = open_lab(measured)
     shown = text(lab)
     assert "Lost questions" in shown and "Who directed Arrival?" in shown
     assert "Who directed Sicario?" not in shown
@@ -138,22 +144,20 @@ def test_the_lab_opens_with_the_lost_questions_and_takes_back_what_the_debugger_
     assert lab.debugger is not None
     wait_for(lambda: "the right answer is" in text(lab))
     lab.update({"do": "choose", "arg": "qir", "scope": "debugger"})
-    edited = template(lab) + "\nWith care."
+    edited = careful(lab)
     lab.update({"do": "try", "scope": "debugger", "form": {"template": edited}})
     settle(lab.debugger.session)
     assert lab.selected_prompt == "chatty_kg/qir"
     assert lab.template_drafts == {"chatty_kg/qir": edited}
-    press(lab, "Ask again")
-    settle(lab.worker)
+    ask_again(lab)
     wait_for(lambda: "1 fixed" in text(lab))
 
 
 def test_a_winner_is_kept_and_undone_in_the_lab(measured: Path, here: Path) -> None:
-    lab = kgwb.PromptLab(measured, kg=KG, model=Scripted(careless))
+    lab = open_lab(measured)
     press(lab, "qir")
-    better = template(lab) + "\nWith care."
-    press(lab, "Ask again", template=better, note="it guessed")
-    settle(lab.worker)
+    better = careful(lab)
+    ask_again(lab, template=better, note="it guessed")
     press(lab, "Keep", kept_note="care helps")
     kept = here / "my_prompts" / "chatty_kg" / "qir.md"
     assert "With care." in kept.read_text()
@@ -165,12 +169,11 @@ def test_a_winner_is_kept_and_undone_in_the_lab(measured: Path, here: Path) -> N
 
 
 def test_an_earlier_retry_is_listed_and_started_from(measured: Path) -> None:
-    first = kgwb.PromptLab(measured, kg=KG, model=Scripted(careless))
+    first = open_lab(measured)
     press(first, "qir")
-    better = template(first) + "\nWith care."
-    press(first, "Ask again", template=better, note="it guessed")
-    settle(first.worker)
-    lab = kgwb.PromptLab(measured, kg=KG, model=Scripted(careless))
+    better = careful(first)
+    ask_again(first, template=better, note="it guessed")
+    lab = open_lab(measured)
     shown = text(lab)
     assert "it guessed" in shown and "1 fixed, 0 broken of 2 questions" in shown
     press(lab, "Start from it")

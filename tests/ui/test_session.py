@@ -255,12 +255,6 @@ def test_embeddings_load_from_the_start_and_a_press_waits_for_them_and_says_so(
     assert str(session.run.answer) == "Denis Villeneuve"
 
 
-def test_every_widget_of_a_run_has_the_same_session() -> None:
-    run = chatty(QUESTION, Scripted(DIRECTED))
-    assert session_of(run) is session_of(run)
-    assert session_of(run) is not session_of(run.fork())
-
-
 def test_a_run_that_code_executes_is_shown_too() -> None:
     session, heard = session_of(chatty(QUESTION, Scripted(DIRECTED))), list[str]()
     session.subscribe(lambda: heard.append(session.run.status))
