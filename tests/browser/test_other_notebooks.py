@@ -129,6 +129,7 @@ def run_agent(cell: Cell, source: str, results: dict[str, str]) -> None:
         ("30_triad", FILLED, {"workbench.debug()": "changed: ⟨Arrival, production cost, ?cost⟩"}),
         ("40_dog", WALKED, {"workbench.debug()": "Anne Hathaway"}),
         ("41_robodata", {}, {'run["turn[turn 6]"]': "8 nodes, 15 edges"}),
+        ("52_papers", {}, {}),
         ("60_surveyor", {}, {"workbench.debug()": "by hand"}),  # by the clicks of the text
     ],
 )
