@@ -13,6 +13,8 @@ import kgwb
 from kgwb.bench import Benchmark, BenchSetup, Report, Results, load_questions
 from kgwb.kg import sample_path
 
+GROUND = "getComputedStyle(document.body).backgroundColor.match(/\\d+/)[0]"
+
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -24,18 +26,17 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return Report(folder / "films").save(folder / "report.html")
 
 
-@pytest.mark.parametrize(("scheme", "bright"), [("light", True), ("dark", False)])
-def test_a_report_opens_alone(chromium: Browser, report: Path, scheme: str, bright: bool) -> None:
-    context = chromium.new_context(color_scheme=scheme)  # type: ignore[arg-type]
-    page = context.new_page()
+def test_a_report_opens_alone(chromium: Browser, report: Path) -> None:
+    page = chromium.new_page(color_scheme="light")
     asked, wrong = [], []
     page.on("request", lambda request: asked.append(request.url))
     page.on("console", lambda message: wrong.append(message.text))
     page.on("pageerror", lambda error: wrong.append(str(error)))
     page.goto(report.as_uri())
     rows = page.locator("#questions tbody tr")
-    ground = page.evaluate("getComputedStyle(document.body).backgroundColor.match(/\\d+/)[0]")
-    assert (int(ground) > 128) == bright
+    bright = int(page.evaluate(GROUND))
+    page.emulate_media(color_scheme="dark")
+    assert int(page.evaluate(GROUND)) < 128 < bright
     expect(page.get_by_text("12 shown")).to_be_visible()
 
     page.get_by_label("Words").fill("DIRECTED")
@@ -57,14 +58,12 @@ def test_a_report_opens_alone(chromium: Browser, report: Path, scheme: str, brig
     page.get_by_text("in a notebook beside this page").wait_for()
     assert [url for url in asked if not url.startswith("file:")] == []
     assert wrong == []
-    context.close()
+    page.close()
 
 
 def read(report: Path) -> list[dict[str, float]]:
-    return [
-        json.loads(line)
-        for line in (report.parent / "films" / "results.jsonl").read_text().splitlines()
-    ]
+    lines = (report.parent / "films" / "results.jsonl").read_text().splitlines()
+    return list(map(json.loads, lines))
 
 
 def test_all_columns_of_two_folders_fit_a_window_of_1400_pixels(

@@ -68,7 +68,7 @@ def test_every_attempt_is_shown_with_its_checks() -> None:
     attempts = session.steps["qir"].attempts
     assert [attempt.accepted for attempt in attempts] == [False, True]
     assert attempts[0].problems[0].name in text(made)
-    assert "Attempt 2" in text(made)
+    assert "Attempt 2" in text(made) and "Attempts 2" in text(made)
 
 
 def test_a_prompt_is_tried_once_saved_and_taken_back(tmp_path: Path) -> None:
@@ -242,6 +242,8 @@ def test_a_query_is_edited_where_it_is_shown_run_and_used() -> None:
     starring = typed.replace("director", "starring")
     do(made, "Run query", sparql=starring)
     assert "2 rows" in text(made)
+    do(made, "Use this query", sparql=typed)  # as it was
+    assert session.steps["query_generator"].origin != "by hand"
     do(made, "Use this query", sparql=starring)
     assert session.steps["query_generator"].origin == "by hand"
     assert session.steps["query_generator"].output.queries[0].patterns[0][1].endswith("starring>")

@@ -18,7 +18,7 @@ from kgwb.llm.base import ChatRequest
 
 DENIS = ("http://example.org/denis",)
 QUESTIONS = [
-    BenchQuestion(id=name, question=f"Who directed {name}?", answers=DENIS)
+    BenchQuestion(id=name, question=f"Who directed {name}?", answers=DENIS, hops=1)
     for name in ("Arrival", "Sicario")
 ]
 KG = films()
@@ -138,7 +138,7 @@ def test_the_lab_opens_with_the_lost_questions_and_takes_back_what_the_debugger_
 ) -> None:
     lab = open_lab(measured)
     shown = text(lab)
-    assert "Lost questions" in shown and "Who directed Arrival?" in shown
+    assert "Lost questions" in shown and "Who directed Arrival?" in shown and "1 hop" in shown
     assert "Who directed Sicario?" not in shown
     press(lab, "Who directed Arrival?")
     assert lab.debugger is not None
