@@ -64,6 +64,8 @@ REQUEST = (
     r"\b(?:FORM)(?:s|e|en)?\b"
 )
 """A request for a reply in a form, in an English or a German prompt."""
+PHRASE_END = r"[.,;:\n]|\b(?:but|except|than|besides|sondern|außer|als)\b"
+"""What ends a denial: "no text but JSON" asks for JSON."""
 
 
 @LAB.task(stage="understand", is_free=True)
@@ -111,7 +113,7 @@ def _find_lack(recorded: RecordedReply, messages: str) -> Problem:
         said = _find_said(request, messages, r"[.\n]")
         is_lacking = bool(said)
     else:
-        is_lacking = not _find_said(recorded.needs, messages, r"[.,;:\n]")
+        is_lacking = not _find_said(recorded.needs, messages, PHRASE_END)
     return say(recorded.lack, name=recorded.of, text=said) if is_lacking else ""
 
 
