@@ -139,6 +139,9 @@ def test_all_that_a_task_shows_is_in_the_language(number: int, language: str) ->
         assert task.title == texts[f"{name}.title"]
         assert list(task.hints) == [texts[f"{name}.hint.{n}"] for n in (1, 2, 3)]
         assert dict(task.lesson) == {part: texts[f"{name}.{part}"] for part in LESSON_PARTS}
+        assert list(task.rubric) == [
+            texts[key] for key in texts if key.startswith(f"{name}.rubric")
+        ]
 
 
 @pytest.mark.usefixtures("here")
@@ -152,6 +155,7 @@ def test_feedback_hints_and_the_page_of_a_student_are_in_the_language() -> None:
     first, found, lesson, question = right.text.splitlines()
     assert (first, found) == (texts["feedback.right"], texts["1.1.found"])
     assert lesson == texts["1.1.lesson"] and question.endswith(texts["1.1.question"])
+    assert texts["1.1.question"] in right._repr_html_()
     assert texts["1.1.hint.1"] in work.hint("1.1").text
     assert texts["state.solved"] in work._repr_html_() and "solved" not in work._repr_html_()
     assert texts["lab1.title"] in repr(work)
@@ -173,7 +177,7 @@ def test_the_environment_names_the_language(monkeypatch: pytest.MonkeyPatch) -> 
     assert kgwb.lab(2, None, language="en").lab.title == ENGLISH["lab2.title"]
 
 
-@pytest.mark.parametrize("language", ["xx", "../en", "de/../en", "missing.po", "en.txt"])
+@pytest.mark.parametrize("language", ["xx", "../en", "missing.po"])
 def test_an_unknown_language_is_an_error_that_lists_the_others(language: str) -> None:
     with pytest.raises(InputError) as caught:
         kgwb.lab(1, None, language=language)
@@ -198,18 +202,3 @@ def test_a_third_language_needs_no_python(here: Path) -> None:
     work = kgwb.lab(1, None, language="fr.po")
     assert work.check("1.1", [1]).text == "la question 1 se comprend seule"
     assert work.check("1.1", [2]).text == ENGLISH["1.1.missing"]  # what it lacks is in English
-
-
-def test_hand_ins_are_collected_and_checked_again_in_the_language(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    work = kgwb.lab(1, None, language="de")
-    work.check("1.1", [1])
-    path = work.hand_in("Ada", here / "hand_ins")
-    path.write_text(path.read_text().replace('"tried"', '"solved"'))
-    arguments = ["labs", "collect", "hand_ins", "--check", "--language", "de"]
-    assert main(arguments) == 0
-    texts = read_catalogue("de")
-    output = capsys.readouterr().out
-    assert texts["1.1.title"] in output
-    assert texts["1.1.wrong"].replace("{choice}", "1") in output

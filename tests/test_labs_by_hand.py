@@ -2,8 +2,6 @@
 
 import csv
 import html
-import subprocess
-import sys
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -174,16 +172,6 @@ def test_a_damaged_file_of_grades_names_the_line(lab: Path) -> None:
         HandGrades("grades")
 
 
-@pytest.mark.parametrize("number", [2, 3])
-@pytest.mark.parametrize("language", ["en", "de"])
-def test_open_tasks_of_the_labs_have_a_rubric_in_each_language(number: int, language: str) -> None:
-    english = load_lab(number, "en").tasks
-    for name, task in load_lab(number, language).tasks.items():
-        assert list(task.rubric.values()) == list(english[name].rubric.values())
-        assert not [text for text in task.rubric if text.startswith(name)]
-    assert any(task.rubric for task in english.values())
-
-
 def test_a_hidden_check_runs_at_collecting_only(
     lab: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -233,12 +221,10 @@ def test_each_student_gets_feedback_with_points_and_comments(lab: Path) -> None:
 
 
 def test_feedback_stays_in_its_folder_whatever_a_zip_names_its_files(here: Path) -> None:
-    script = (
-        "import sys, zipfile; from pathlib import Path; z = zipfile.ZipFile('all.zip', 'w');"
-        "[z.write(sys.argv[1], name) for name in ('../../up.json', '/root.json', 'C:\\\\x.json')]; z.close()"
-    )
-    handed_in = kgwb.lab(1, None).hand_in("Ada", here / "hand_ins")
-    subprocess.run([sys.executable, "-c", script, str(handed_in)], check=True)
+    handed_in = kgwb.lab(1, None).hand_in("Ada", here / "hand_ins").read_bytes()
+    with ZipFile("all.zip", "w") as archive:
+        for name in ("../../up.json", "/root.json", "C:\\x.json"):
+            archive.writestr(name, handed_in)
     out = here / "deep" / "er" / "feedback"
     before = set(here.rglob("*.html"))
     count = save_student_pages(collect_hand_ins(here / "all.zip"), out, None)

@@ -22,17 +22,15 @@ from kgwb.labs.one import open_lost_run
 from kgwb.labs.pages import render_class_page
 from kgwb.labs.points import save_points
 from kgwb.labs.pseudonyms import Pseudonyms
-from kgwb.labs.rows import CollectedHandIns, CollectedWork
 
-CLASS_SIZE = 40
 QUERY = """SELECT ?film WHERE {{ ?film fl:director fl:Stanley_Kubrick ; fl:runtime ?m {}}} ORDER BY DESC(?m) LIMIT 1"""
 PREFIX = "PREFIX fl: <https://kgwb.example/films/> "
 TRIPLES = [("?film", "directed by", "Christopher Nolan"), ("?film", "starring", "Michael Caine")]
 EXPLODING_QUERY = PREFIX + "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l }"
 
 
-def do_lab(*, number: int = 0, right: bool = True) -> LabWork:
-    """Return the work of an honest student, who differs from others by a number."""
+def do_lab(*, right: bool = True) -> LabWork:
+    """Return the work of an honest student."""
     work = kgwb.lab(1, None)
     work.check("1.1", [1])
     if right:
@@ -40,7 +38,7 @@ def do_lab(*, number: int = 0, right: bool = True) -> LabWork:
     work.check("1.3", TRIPLES)
     work.check("1.4", "https://kgwb.example/films/Solaris_novel")
     work.check("1.5", ["based on"])
-    work.check("1.6", PREFIX + QUERY.format(f"FILTER(?m > {number})"))
+    work.check("1.6", PREFIX + QUERY.format(""))
     run = open_lost_run(4)
     facts = [{"subject": "?answer", "relation": "composer", "object": "Joe Hisaishi"}]
     work.check("1.10", run.override("qir", {"facts": facts, "target": "?answer"}).go())
@@ -58,84 +56,6 @@ def edit(path: Path, change: Callable[[dict[str, Any]], None]) -> Path:
 def set_task(task: str, **values: Any) -> Callable[[dict[str, Any]], None]:
     """Return a change that sets values of a task, which is made if it is missing."""
     return lambda data: data["tasks"].setdefault(task, {}).update(values)
-
-
-def found(collected: CollectedHandIns, name: str) -> CollectedWork:
-    """Return the collected work of a student."""
-    [work] = [work for work in collected.works if work.name == name]
-    return work
-
-
-def write_odd_class(folder: Path) -> None:
-    """Write 40 hand-ins in the folders of Moodle, 12 of them odd."""
-
-    def hand_in(work: LabWork, name: str, number: int) -> Path:
-        target = folder / f"{name}_{number}_assignsubmission_file"
-        target.mkdir()
-        return work.hand_in(name, target)
-
-    for number in range(CLASS_SIZE - 12):
-        hand_in(do_lab(number=number), f"Student {number}", number)
-    (folder / "Missing_100_assignsubmission_file").mkdir()
-    cut = hand_in(do_lab(number=100), "Cut", 101)
-    cut.write_text(cut.read_text()[:500])
-    edit(
-        hand_in(do_lab(number=101), "Large", 102), lambda data: data.update(student="x" * 5_000_000)
-    )
-    edit(
-        hand_in(do_lab(number=102), "Other version", 103),
-        lambda data: data.update(kgwb_version="9.9.9"),
-    )
-    hand_in(do_lab(number=103), "<script>alert(1)</script>".replace("/", ""), 104)
-    for position in (105, 106):
-        hand_in(do_lab(number=position), "Twin", position)
-    copied = do_lab(number=107)
-    hand_in(copied, "Original", 107)
-    copy = kgwb.lab(1, None)
-    copy.check("1.6", PREFIX + QUERY.format("FILTER(?m > 107)").replace("?m", "?minutes"))
-    hand_in(copy, "Copy", 108)
-    edit(
-        hand_in(do_lab(number=108, right=False), "Forged", 109),
-        set_task("1.1", state="solved", tries=4, answers=["[1]", "[2, 4, 5]"]),
-    )
-    edit(hand_in(do_lab(number=109), "Without tries", 110), set_task("1.7", state="solved"))
-    bomb = do_lab(number=110)
-    edit(
-        hand_in(bomb, "Bomb", 111),
-        set_task("1.6", data={"value": EXPLODING_QUERY}, state="solved"),
-    )
-
-
-@pytest.mark.long
-def test_forty_hand_ins_with_twelve_odd_ones_are_each_told_rightly_within_a_minute(
-    tmp_path: Path,
-) -> None:
-    write_odd_class(tmp_path)
-    assert len(list(tmp_path.iterdir())) == CLASS_SIZE
-    before = os.times()
-    [collected] = collect_hand_ins(tmp_path, check=True)
-    worked = sum(os.times()[:4]) - sum(before[:4])  # of the processor, also in the copies
-    assert worked <= 60
-
-    honest = [work for work in collected.works if work.name.startswith("Student ")]
-    assert len(honest) == CLASS_SIZE - 12
-    assert not [work for work in honest if collected.remarks_on(work) or work.disagreements]
-    reasons = {work.student: work.problem for work in collected.missing}
-    assert set(reasons) == {"Missing", "Cut", "Large"}
-    assert "large" in reasons["Large"]
-    [version_remark] = collected.remarks_on(found(collected, "Other version"))
-    assert "9.9.9" in version_remark
-    assert "<script>" not in render_class_page([collected])
-    assert (
-        sum("2 hand-ins have one name: Twin" in remark for remark in collected.all_remarks()) == 1
-    )
-    [equal] = [text for text in collected.all_remarks() if "same right answer" in text]
-    assert "Original" in equal and "Copy" in equal and "1.6" in equal
-    assert set(found(collected, "Forged").disagreements) == {"1.1"}
-    without_tries = found(collected, "Without tries")
-    assert set(without_tries.disagreements) == {"1.7"}
-    assert any("without a try" in remark for remark in collected.remarks_on(without_tries))
-    assert set(found(collected, "Bomb").disagreements) == {"1.6"}
 
 
 @pytest.mark.long
@@ -233,20 +153,11 @@ def write_zip(path: Path, files: dict[str, bytes]) -> Path:
         ("lab1.json", "", ""),
     ],
 )
-@pytest.mark.parametrize("zipped", [False, True])
 def test_the_students_id_is_read_from_each_platforms_folders(
-    tmp_path: Path, place: str, student_id: str, late: str, *, zipped: bool
+    tmp_path: Path, place: str, student_id: str, late: str
 ) -> None:
     data = kgwb.lab(1, None).hand_in("Ada", tmp_path / "made").read_bytes()
-    folder = tmp_path / "class"
-    if zipped:
-        folder.mkdir()
-        source = write_zip(folder / "all.zip", {place: data})
-    else:
-        source = folder
-        (folder / place).parent.mkdir(parents=True)
-        (folder / place).write_bytes(data)
-    [collected] = collect_hand_ins(source)
+    [collected] = collect_hand_ins(write_zip(tmp_path / "all.zip", {place: data}))
     [work] = collected.works
     assert (work.file.student_id, work.name) == (student_id, "Ada")
     table = save_points([collected], tmp_path / "points.csv")
@@ -280,18 +191,6 @@ def test_a_zip_that_unpacks_to_gigabytes_is_not_read_whole(tmp_path: Path) -> No
     [collected] = collect_hand_ins(tmp_path)
     [row] = collected.missing
     assert row.file.place == "bomb.zip/lab1.json" and "large" in row.problem
-
-
-def test_the_work_beside_a_notebook_gives_way_to_what_was_handed_in(here: Path) -> None:
-    (here / "ada").mkdir()
-    work = kgwb.lab(1, here / "ada" / "lab1.json")
-    work.check("1.1", [2, 4, 5])
-    work.hand_in("Ada", here / "ada")
-    (here / "bob").mkdir()
-    kgwb.lab(1, here / "bob" / "lab1.json").check("1.1", [1])
-    [collected] = collect_hand_ins(here)
-    assert [work.name for work in collected.works] == ["Ada", "bob"]
-    assert not [text for text in collected.all_remarks() if "one work" in text]
 
 
 def test_points_are_weighted_and_lateness_is_told_by_the_time_of_the_platform(
@@ -354,7 +253,7 @@ def test_with_pseudonyms_no_name_is_shown_and_a_student_keeps_the_pseudonym(
 STUDENTS = ["Ada", "Bob", "Cleo"]
 
 
-@pytest.mark.parametrize("deleted", [[], ["Ada"], ["Bob"], ["Cleo"], ["Ada", "Cleo"], STUDENTS])
+@pytest.mark.parametrize("deleted", [[], ["Bob"], ["Cleo"], STUDENTS])
 def test_a_pseudonym_is_never_given_to_a_second_student(deleted: list[str], tmp_path: Path) -> None:
     file = tmp_path / "pseudonyms.csv"
     earlier = Pseudonyms(file)
@@ -396,15 +295,6 @@ def test_a_spreadsheet_computes_no_cell_of_the_pseudonyms(tmp_path: Path) -> Non
         assert not any(cell.startswith(("=", "+", "-", "@", "\t")) for cell in row)
     later = Pseudonyms(file)
     assert {name: later.of_student(name, name) for name in names} == given
-
-
-def test_a_pseudonym_that_begins_like_a_formula_is_saved_as_it_is(tmp_path: Path) -> None:
-    file = tmp_path / "pseudonyms.csv"
-    file.write_text("pseudonym,student,id\n'-Falcon,Cleo,\n")
-    for _ in range(3):
-        pseudonyms = Pseudonyms(file)
-        assert pseudonyms.of_student("Cleo", "") == "-Falcon"
-        pseudonyms.save()
 
 
 def test_the_page_sums_up_by_stage_and_by_the_agent_blamed_first(tmp_path: Path) -> None:

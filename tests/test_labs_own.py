@@ -59,14 +59,17 @@ def test_an_own_lab_is_done_handed_in_and_checked_again(
     open_run = lab.lab.tasks["my_lab.3"].open_run
     assert open_run is not None
     assert lab.check("my_lab.3", open_run().go()).state == "right"
+    lab.check("my_lab.1", 0)
     handed_in = lab.hand_in("Ada", here / "hand_ins")
     assert handed_in.name.startswith("my_lab-Ada-")
+    handed_in.write_text(handed_in.read_text().replace('"tried"', '"solved"'))
     kgwb.lab(1, None).hand_in("Bob", here / "hand_ins")
     arguments = ["labs", "collect", str(here / "hand_ins"), "--lab", str(file), "--check"]
-    assert main([*arguments, "--csv", "points.csv"]) == 0
+    assert main([*arguments, "--csv", "points.csv", "--language=de"]) == 0
     output = capsys.readouterr().out
-    assert "My lab" in (here / "labs.html").read_text()
-    assert "wrong" not in output and "my_lab.2" in (here / "points.csv").read_text()
+    assert "Mein Lab" in (here / "labs.html").read_text()
+    assert "Das ist nicht die Zahl der Filme" in output and "my_lab.3 is" not in output
+    assert "my_lab.2" in (here / "points.csv").read_text()
 
 
 def test_hand_ins_of_an_own_lab_are_not_read_without_its_file(

@@ -51,7 +51,8 @@ def write_submissions(works: Works) -> Iterator[tuple[str, Files]]:
     yield "Windows", {"Windows.json": works.write("Windows").decode().encode("utf-16")}
     yield "Newer", {"Newer.json": works.write("Newer", kgwb_version="9.9.9")}
     yield "Newest", {"Newest.json": works.write("Newest", kgwb_version="9.9.9", mood="good")}
-    yield "Older", {"Older.json": works.write("Older", work_id="")}
+    older = {f"Older{end}.json": works.write("Older", work_id="") for end in ("", " (1)")}
+    yield "Older", older
     yield "Unnamed", {"Unnamed.json": works.write("")}
     original = works.write("Original")
     yield "Original", {"Original.json": original}
@@ -197,8 +198,17 @@ def test_each_submission_has_a_row_and_none_has_the_points_of_another(
     assert points.pop("Original") == ["1", "1"]  # who handed it in unchanged has a row, too
     assert points.pop("Twin") == ["1", "1"]
     assert points.pop("Anew") == ["1", "1"]  # two works
+    assert points.pop("Older") == ["1", "1"]  # each file is taken for one
     students = {student for student, _ in submissions}
-    assert set(points) == students - {"=1+1", "Original", "Unchanged", "Twin A", "Twin B", "Anew"}
+    assert set(points) == students - {
+        "=1+1",
+        "Original",
+        "Unchanged",
+        "Twin A",
+        "Twin B",
+        "Anew",
+        "Older",
+    }
     without = {"Wrong", "Newest", "VS Code", "Colab", "Stripped", "Text", "Archive", "Nothing"}
     without |= {"Cut", "Large", "Zero", "Settings", "Other lab"}
     assert {student for student, totals in points.items() if totals == ["0"]} == without
