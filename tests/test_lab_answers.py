@@ -70,7 +70,7 @@ def give(number: int, language: str, task: str, answer: str) -> tuple[str, str]:
     state = work.check(task, given).state
     if given == "":
         return state, "feedback.no-answer"
-    keyed = replace(work.lab.tasks[task], texts=Keys(language, work.lab.texts._catalogues))
+    keyed = replace(work.lab.tasks[task], texts=Keys(language, work.lab.texts.texts))
     return state, check_answer(keyed, given)
 
 

@@ -1,8 +1,7 @@
 """What students read: one catalogue for each language, in gettext's format.
 
 ``languages/en.po`` has every text of the labs by its key, and another file there has them in another
-language. Babel reads the files, and gettext looks a text up. The cells of the labs' notebooks are
-translated with them too.
+language. Babel reads the files. The cells of the labs' notebooks are translated with them too.
 """
 
 from __future__ import annotations
@@ -12,13 +11,12 @@ import json
 import os
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections import ChainMap
+from collections.abc import Mapping
 from functools import cache
-from gettext import GNUTranslations
 from pathlib import Path
 from typing import Any
 
-from babel.messages.mofile import write_mo
 from babel.messages.pofile import PoFileError, read_po
 
 from kgwb import disk
@@ -57,16 +55,17 @@ def say(key: str, **values: object) -> Message:
 class Texts:
     """The texts of a lab in one language."""
 
-    def __init__(self, language: str, catalogues: Sequence[GNUTranslations]) -> None:
+    def __init__(self, language: str, texts: Mapping[str, str]) -> None:
         self.language = language
         """The code of the language, or the path of its catalogue."""
-        self._catalogues = tuple(catalogues)
+        self.texts = texts
+        """By key."""
 
     def get(self, key: str, **values: object) -> str:
         """Return the text of a key, with each "{name}" replaced by the value of that name.
 
-        The first catalogue that has the key counts. A key that none has is itself the text. A value
-        that is a message is rendered first. A placeholder without a value stays as it is.
+        A key without a text is itself the text. A value that is a message is rendered first. A
+        placeholder without a value stays as it is.
         """
 
         def value_of(placeholder: re.Match[str]) -> str:
@@ -78,21 +77,11 @@ class Texts:
             value = values.get(placeholder[1], placeholder[0])
             return self.render(value) if isinstance(value, Message) else str(value)
 
-        text = self._find(key)
-        return PLACEHOLDER.sub(value_of, text)
+        return PLACEHOLDER.sub(value_of, self.texts.get(key, key))
 
     def has(self, key: str) -> bool:
-        """Return whether a catalogue has a text with this key."""
-        return self._find(key) != key
-
-    def _find(self, key: str) -> str:
-        """Return the text of a key in the first catalogue that has it, without replacing anything; else the key."""
-        if key:  # gettext keeps the head of the file under the empty key
-            for catalogue in self._catalogues:
-                text = catalogue.gettext(key)
-                if text != key:
-                    return text
-        return key
+        """Return whether there is a text with this key."""
+        return key in self.texts
 
     def render(self, problem: Problem) -> str:
         """Return the text of a message with its values, or the text of a key; a plain text is returned as it is."""
@@ -130,9 +119,8 @@ def load_texts(language: str = "", lab_file: Path | None = None) -> Texts:
     for path in (*found_paths, *english_paths):
         modified_ns = path.stat().st_mtime_ns
         catalogues.append(_read_catalogue(path, modified_ns))
-    texts = Texts(language, catalogues)
-    frame = Texts(language, catalogues[: len(found_paths)])
-    if lab_file and not frame.has(FRAME_KEY):
+    texts = Texts(language, ChainMap(*catalogues))
+    if lab_file and not any(FRAME_KEY in found for found in catalogues[: len(found_paths)]):
         warnings.warn(
             f"the words around the tasks, such as “{texts.get(FRAME_KEY)}”, are in English: "
             f"{found_paths[0].name} does not have them. Copy the entries from lab.heading to "
@@ -165,8 +153,8 @@ def _list_catalogues(language: str, lab_file: Path | None) -> list[Path]:
 
 
 @cache
-def _read_catalogue(path: Path, changed_at: int) -> GNUTranslations:
-    """Parse a .po file, and return its texts for gettext; the result is kept until the file changes.
+def _read_catalogue(path: Path, changed_at: int) -> dict[str, str]:
+    """Parse a .po file, and return its texts by key; the result is kept until the file changes.
 
     ``changed_at`` is the file's time of change, which is only part of the cache's key. Entries
     without a text, and those that are marked as fuzzy, are left out. Raises InputError for a file
@@ -181,10 +169,11 @@ def _read_catalogue(path: Path, changed_at: int) -> GNUTranslations:
         catalogue = read_po(io.BytesIO(data), abort_invalid=True)
     except (PoFileError, ValueError) as exc:
         raise InputError(f"{path} is not a catalogue of translations: {exc}", hint=hint) from exc
-    compiled = io.BytesIO()
-    write_mo(compiled, catalogue)
-    compiled.seek(0)
-    return GNUTranslations(compiled)
+    texts = {}
+    for entry in catalogue:
+        if entry.id and entry.string and not entry.fuzzy:
+            texts[str(entry.id)] = str(entry.string)
+    return texts
 
 
 LAB_CALL = re.compile(r"(kgwb\.lab\(\d)\)")
