@@ -90,10 +90,15 @@ def edited(words: str = "Take care.") -> Prompts:
     return Prompts().with_text(QIR, f"{Prompts().text(QIR)}\n{words}\n")
 
 
-def ask_composer(reply: dict[str, Any], relation: str = "composer") -> dict[str, Any]:
-    """The reply, with another relation in all its triples."""
-    reply["triples"] = [{**triple, "predicate": relation} for triple in reply["triples"]]
-    return reply
+def model_that_asks(relation: str, is_other: Callable[[str], bool]) -> Counting:
+    """The baseline, with another relation in all triples of a question whose prompt is so."""
+
+    def change(request: ChatRequest, reply: dict[str, Any]) -> dict[str, Any]:
+        if request.task == QIR and is_other(request.messages[-1].content):
+            reply["triples"] = [{**triple, "predicate": relation} for triple in reply["triples"]]
+        return reply
+
+    return Counting(change)
 
 
 def compare(before: Path, after: Path) -> ResultsComparison:
@@ -116,18 +121,26 @@ def measure(
     Benchmark(setup, Results(folder, setup.to_config(questions)), **how).run(questions)
 
 
-def wrong_director(request: ChatRequest, reply: dict[str, Any]) -> dict[str, Any]:
-    """Asks for the composer where the changed prompt asks who directed Arrival."""
-    text = request.messages[-1].content
-    is_wrong = request.task == QIR and "Take care." in text and "Who directed Arrival?" in text
-    return ask_composer(reply, "music written by") if is_wrong else reply
+@pytest.fixture
+def ask_again(measured: Path, graph: Graph, tmp_path: Path) -> Any:
+    """Asks questions again with the changed prompt, in the folder again, and compares them."""
+
+    def ask(model: ChatModel, *selectors: str, **how: Any) -> ResultsComparison:
+        lab = RetryExperiment(measured, kg=graph, model=model)
+        chosen = lab.choose_questions(selectors)
+        lab.ask_again(lab.make_setup(edited()), chosen, tmp_path / "again", **how)
+        return compare(measured, tmp_path / "again")
+
+    return ask
 
 
 def test_only_the_changed_agent_is_asked_again_and_what_its_changed_results_change(
     measured: Path, graph: Graph, tmp_path: Path
 ) -> None:
     rows = {row["id"]: row for row in read_results(measured)[1]}
-    model = Counting(wrong_director)
+    model = model_that_asks(
+        "music written by", lambda text: "Take care." in text and "Who directed Arrival?" in text
+    )
     lab = RetryExperiment(measured, kg=graph, model=model)
     setup, chosen = lab.make_setup(edited()), lab.choose_questions(["all"])
     estimate = lab.estimate_cost(setup, chosen, prices=PRICES)
@@ -144,22 +157,14 @@ def test_only_the_changed_agent_is_asked_again_and_what_its_changed_results_chan
 
 
 def test_an_agent_that_matters_is_named_with_the_earlier_turn_that_was_answered_otherwise(
-    measured: Path, graph: Graph
+    ask_again: Any, measured: Path, tmp_path: Path
 ) -> None:
     """Later turns would be filed under "context", which only hands on what was answered."""
 
-    def other_films(request: ChatRequest, reply: dict[str, Any]) -> dict[str, Any]:
-        text = request.messages[-1].content
-        is_other = "Who directed Stalker?" in text or "based on" in text
-        is_other &= request.task == QIR and "Take care." in text
-        return ask_composer(reply) if is_other else reply
+    def is_other(text: str) -> bool:
+        return "Take care." in text and ("Who directed Stalker?" in text or "based on" in text)
 
-    lab = RetryExperiment(measured, kg=graph, model=Counting(other_films))
-    asked = lab.choose_questions(["dialogue=films-stalker"])
-    setup = lab.make_setup(edited())
-    folder = lab.get_results_folder(setup, "edited")
-    lab.ask_again(setup, asked, folder)
-    effect = compare(measured, folder)
+    effect = ask_again(model_that_asks("composer", is_other), "dialogue=films-stalker")
     changes = {}
     for change in effect.changes:
         turn = change.earlier_turn["id"] if change.earlier_turn else None
@@ -173,10 +178,10 @@ def test_an_agent_that_matters_is_named_with_the_earlier_turn_that_was_answered_
         "films-stalker-3": ("qir", "films-stalker-2"),
     }
     assert set(effect.by_agent) == {"qir"}
-    assert any(
-        "3 questions" in line and "When did he die?" in line for line in effect.summary_lines()
-    )
-    page = "".join(Report(measured, folder).render_changes(lambda results, change: "a question"))
+    [line] = [line for line in effect.summary_lines() if "When did he die?" in line]
+    assert "3 questions" in line
+    report = Report(measured, tmp_path / "again")
+    page = "".join(report.render_changes(lambda results, change: "a question"))
     assert "after another answer to: Who directed Stalker?" in page
 
 
@@ -229,29 +234,22 @@ def test_a_setup_without_a_change_is_refused(measured: Path, graph: Graph) -> No
 
 
 def test_a_question_that_comes_out_otherwise_once_is_told_from_one_that_is_broken(
-    measured: Path, graph: Graph, tmp_path: Path
+    ask_again: Any, tmp_path: Path
 ) -> None:
     asked: Counter[str] = Counter()
 
-    def varying(request: ChatRequest, reply: dict[str, Any]) -> dict[str, Any]:
-        text = request.messages[-1].content
-        if request.task != QIR or "Take care." not in text:
-            return reply
+    def is_other(text: str) -> bool:
         asked[text] += 1
         is_odd = "Who directed Arrival?" in text and asked[text] == 1
-        return ask_composer(reply) if is_odd or "How long is Seven Samurai?" in text else reply
+        return "Take care." in text and (is_odd or "How long is Seven Samurai?" in text)
 
-    model = Counting(varying)
-    lab = RetryExperiment(measured, kg=graph, model=model)
-    chosen = lab.choose_questions(["films-001", "films-005", "films-027", "films-002", "films-003"])
-    setup = lab.make_setup(edited())
-    folder = tmp_path / "again"
-    lab.ask_again(setup, chosen, folder)
+    model = model_that_asks("composer", is_other)
+    chosen = ["films-001", "films-005", "films-027", "films-002", "films-003"]
+    ask_again(model, *chosen)
     assert model.calls[QIR] == 5
-    lab.ask_again(setup, chosen, folder, repeats=3)  # what was asked once is asked more often
-    rows = LoadedResults.read(folder).rows
+    effect = ask_again(model, *chosen, repeats=3)  # what was asked once is asked more often
+    rows = LoadedResults.read(tmp_path / "again").rows
     repeated = {id_ for id_, row in rows.items() if "asks" in row}
-    effect = compare(measured, folder)
     outcome_by_id = {change.before["id"]: change.outcome for change in effect.changes}
     odd, broken = "films-001", "films-005"
     assert "Seven Samurai" in rows[broken]["question"]
@@ -417,11 +415,8 @@ def SCRIPT(request):
 def test_a_model_that_answers_the_same_call_otherwise_is_said_to_have_changed(
     measured: Path, graph: Graph, questions: list[BenchQuestion], tmp_path: Path
 ) -> None:
-    def updated(request: ChatRequest, reply: dict[str, Any]) -> dict[str, Any]:
-        is_arrival = "Who directed Arrival?" in request.messages[-1].content
-        return ask_composer(reply) if request.task == QIR and is_arrival else reply
-
-    for name, model in (("same", Counting()), ("updated", Counting(updated))):
+    updated = model_that_asks("composer", lambda text: "Who directed Arrival?" in text)
+    for name, model in (("same", Counting()), ("updated", updated)):
         measure(tmp_path / name, graph, model, questions[:3], save_runs=True)
     assert compare(measured, tmp_path / "same").remarks == []
     [remark] = compare(measured, tmp_path / "updated").remarks
