@@ -18,12 +18,9 @@ from unittest.mock import patch
 
 from graphs import metaqa
 from table import Row, show
+from under_load import Load, Recording, load, record
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "tests" / "run" / "load"))
-
-from under_load import Load, Recording, load, record  # noqa: E402
-
 WORKERS = (1, 4, 16)
 FEWER = 240
 DELAYS_S = (0.0, 0.05)

@@ -3,8 +3,8 @@
     python replies_server.py REPLIES.json [SECONDS]
 
 It speaks OpenAI's chat protocol, whole or streamed, keeps connections open, and answers by the messages alone
-after SECONDS; messages that nobody recorded get a 500. The first line it prints is its address. ``/stats``
-tells what it saw. It ends when its standard input does.
+after SECONDS; messages that nobody recorded get a 500. The first line it prints is its address. It ends when its
+standard input does.
 """
 
 from __future__ import annotations
@@ -14,33 +14,23 @@ import socketserver
 import sys
 import threading
 import time
-from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from model_servers import OpenAIServer
 
 
 class RepliesServer(ThreadingHTTPServer):
-    """Counts what it serves."""
+    """Answers as recorded."""
 
     request_queue_size = 128
 
     def __init__(self, replies: dict[str, str], delay_s: float) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
         self.replies, self.delay_s = replies, delay_s
-        self.seen: Counter[str] = Counter()
-        self.busy = self.most_at_once = 0
-        self.lock = threading.Lock()
-
-    def note(self, busy: int, what: str) -> None:
-        with self.lock:
-            self.seen[what] += 1
-            self.busy += busy
-            self.most_at_once = max(self.most_at_once, self.busy)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that left is none of its business."""
@@ -54,31 +44,18 @@ class Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
     wbufsize = -1
 
-    def setup(self) -> None:
-        super().setup()
-        self.server.note(0, "connections")
-
-    def do_GET(self) -> None:
-        stats = {**self.server.seen, "most_at_once": self.server.most_at_once}
-        self._send(200, "application/json", json.dumps(stats).encode())
-
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.server.note(1, "requests")
-        try:
-            reply = self.server.replies.get(key_of(body["messages"]))
-            time.sleep(self.server.delay_s)
-            if reply is None:
-                self.server.note(0, "unknown")
-                said = OpenAIServer.error(500, f"nobody recorded {body['messages']!r}")
-            else:
-                said = OpenAIServer.reply(reply)
-            if body.get("stream"):
-                said = OpenAIServer.as_stream(said, body)
-            kind = said.headers.get("Content-Type", "application/json")
-            self._send(said.status, kind, said.payload)
-        finally:
-            self.server.note(-1, "answered")
+        reply = self.server.replies.get(key_of(body["messages"]))
+        time.sleep(self.server.delay_s)
+        if reply is None:
+            said = OpenAIServer.error(500, f"nobody recorded {body['messages']!r}")
+        else:
+            said = OpenAIServer.reply(reply)
+        if body.get("stream"):
+            said = OpenAIServer.as_stream(said, body)
+        kind = said.headers.get("Content-Type", "application/json")
+        self._send(said.status, kind, said.payload)
 
     def _send(self, status: int, kind: str, payload: bytes) -> None:
         self.send_response(status)

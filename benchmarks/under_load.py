@@ -7,7 +7,6 @@ everything again, side by side, and compares. ``record`` and ``load`` start them
 
 from __future__ import annotations
 
-import gc
 import hashlib
 import json
 import os
@@ -15,7 +14,6 @@ import subprocess
 import sys
 import threading
 import time
-import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
@@ -23,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from kgwb.bench.questions import BenchQuestion, group_by_dialogue
-from kgwb.bench.results import RESULTS_FILE, Results
-from kgwb.bench.runner import RUNS_FOLDER, Benchmark, BenchSetup
+from kgwb.bench.results import Results
+from kgwb.bench.runner import Benchmark, BenchSetup
 from kgwb.errors import InvalidReplyError, KgwbError
 from kgwb.kg import Graph, open_kg
 from kgwb.kg.embeddings import Embeddings
@@ -33,14 +31,11 @@ from kgwb.records import to_data
 from kgwb.run import Run, System, systems
 from kgwb.run.answers import Answer, Dialogue, Question, Turn
 from kgwb.run.prompts import Prompts
-from kgwb.run.record import RunFile
 from kgwb.run.steps import Call
 from kgwb.settings import Settings
 from kgwb.workbench import Workbench
 
 HERE = Path(__file__).resolve()
-SETTLE_S = 60
-"""Longest wait for threads and files to go once graph and model are dropped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +63,6 @@ class Load:
     workers: int
     delay_s: float = 0.0
     """What the model takes for each reply."""
-    is_saved: bool = False
-    """Whether each run is saved in a file."""
     compare: bool = True
     """Whether each run is compared with that of the question asked alone, which takes about a tenth more."""
 
@@ -82,19 +75,9 @@ class Figures:
     asked: int = 0
     calls: int = 0
     """Requests that the model server answered."""
-    connections: int = 0
-    """Connections that the model server accepted."""
-    at_once: int = 0
-    """Requests that the model server had before it at the same time, at most."""
     errors: list[str] = field(default_factory=list)
     different: list[str] = field(default_factory=list)
     """Questions whose run is not that of the question asked alone."""
-    out_of_place: list[str] = field(default_factory=list)
-    """What is wrong with the lines of the results, or with the saved runs."""
-    left: list[str] = field(default_factory=list)
-    """Threads and open files beyond those from before."""
-    most_threads: int = 0
-    most_files: int = 0
     first_quarter_mb: float = 0.0
     """Peak while the first quarter of the questions was answered."""
     later_mb: float = 0.0
@@ -104,18 +87,6 @@ class Figures:
     def rate(self) -> float:
         """Questions a second."""
         return self.asked / self.seconds
-
-    @property
-    def growth_mb(self) -> float:
-        """By how much the later peak is above the first."""
-        return max(0.0, self.later_mb - self.first_quarter_mb)
-
-    def __str__(self) -> str:
-        return (
-            f"{self.asked} questions, {self.calls} model calls, {self.rate:.0f} questions/s, peak memory"
-            f" {self.first_quarter_mb:.0f} MB in the first quarter and {self.later_mb:.0f} MB later, at most"
-            f" {self.most_threads} threads, {self.most_files} open files, {self.connections} connections"
-        )
 
 
 def record(source: str, questions: Path, folder: Path, most: int = 2_000) -> Recording:
@@ -254,9 +225,6 @@ class Watch:
             first = figures.asked * 4 <= self.given.questions
             name = "first_quarter_mb" if first else "later_mb"
             setattr(figures, name, max(getattr(figures, name), resident_mb()))
-            figures.most_threads = max(figures.most_threads, threading.active_count())
-            if figures.asked % 10 == 0:
-                figures.most_files = max(figures.most_files, len(open_files()))
 
 
 class Watched(System):
@@ -288,15 +256,8 @@ def _load(given: Load) -> Figures:
     asked = questions_of(file, given.questions, times)[: given.questions]
     watch = Watch(given)
     with replies_server(Path(given.recording.replies), given.delay_s) as url:
-        before = (threading.active_count(), open_files())
         _ask_all(given, asked, watch, url)
-        watch.figures.left = _left(*before)
-        with urllib.request.urlopen(f"{url}/stats") as reply:
-            seen = json.loads(reply.read())
-    figures = watch.figures
-    figures.calls, figures.at_once = seen["answered"], seen["most_at_once"]
-    figures.connections = seen["connections"] - 1
-    return figures
+    return watch.figures
 
 
 def _ask_all(given: Load, asked: Sequence[BenchQuestion], watch: Watch, url: str) -> None:
@@ -310,90 +271,21 @@ def _ask_all(given: Load, asked: Sequence[BenchQuestion], watch: Watch, url: str
 def _by_bench(
     given: Load, asked: Sequence[BenchQuestion], watch: Watch, kg: Graph, model: OpenAIModel
 ) -> None:
-    folder, told = Path(given.folder), []
     system = Watched(watch, systems.load_system("chatty_kg"))
     setup = BenchSetup(kg, system, {"": model}, Settings(), Prompts(), Embeddings())
 
-    def finished(row: dict[str, Any]) -> None:
-        told.append(row)
-        watch.sample()
-
-    results = Results(folder, setup.to_config())
-    how: Any = {"workers": given.workers, "save_runs": given.is_saved, "on_row": finished}
+    results = Results(Path(given.folder), setup.to_config())
+    how: Any = {"workers": given.workers, "on_row": lambda row: watch.sample()}
     rows = Benchmark(setup, results, **how).run(asked)
     figures = watch.figures
     failed = [row for row in rows if row["error"] is not None]
     figures.errors = [row["error"] for row in failed if row["question"] not in watch.failed]
-    lines = _lines(folder / RESULTS_FILE)
-    if lines != told:
-        figures.out_of_place.append("the lines are not what the callback was told, in its order")
-    if sorted(row["id"] for row in lines) != sorted(one.id for one in asked):
-        figures.out_of_place.append(f"{len(lines)} lines for {len(asked)} questions")
-    wrong = [
-        one.id
-        for one, row in zip(asked, rows, strict=True)
-        if (one.id, one.question) != _asked(row)
-    ]
-    figures.out_of_place += wrong
-    if given.is_saved:
-        figures.out_of_place += _unlike(rows, folder)
-
-
-def _asked(row: dict[str, Any]) -> tuple[str, str]:
-    return row["id"], row["question"]
-
-
-def _unlike(rows: Sequence[dict[str, Any]], folder: Path) -> list[str]:
-    """Questions whose saved run, or its number of calls, is another's."""
-    from urllib.parse import quote
-
-    found = []
-    for row in rows:
-        entries = list(
-            RunFile(folder / RUNS_FOLDER / f"{quote(row['id'], safe='')}.jsonl").entries()
-        )
-        calls = sum("call" in entry and entry["call"]["kind"] == "model" for entry in entries)
-        steps = {entry["step"]["key"] for entry in entries if "step" in entry}
-        called = [entry["call"] for entry in entries if "call" in entry]
-        # What an answer is about is compared with the question after the last step, by queries.
-        elsewhere = [
-            call
-            for call in called
-            if call["step"] not in steps and (call["step"] or call["kind"] == "model")
-        ]
-        if (entries[0]["question"], calls) != (row["question"], row["model_calls"]) or elsewhere:
-            found.append(row["id"])
-    return found
-
-
-def _left(threads: int, files: Sequence[str]) -> list[str]:
-    """Threads and files that stay after graph and model are gone."""
-    until = time.monotonic() + SETTLE_S
-    while True:
-        gc.collect()
-        more = sorted(set(open_files()) - set(files)) if len(open_files()) > len(files) else []
-        if threading.active_count() > threads:
-            more += [thread.name for thread in threading.enumerate()]
-        if not more or time.monotonic() > until:
-            return more
-        time.sleep(0.05)
 
 
 def resident_mb() -> float:
     """Memory of this process that is in use now."""
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
-
-
-def open_files() -> list[str]:
-    """What this process has open: files, sockets, pipes."""
-    found = []
-    for entry in os.scandir("/proc/self/fd"):
-        try:
-            found.append(f"{entry.name} {os.readlink(entry.path)}")
-        except FileNotFoundError:  # the folder's own, or closed meanwhile
-            continue
-    return found
 
 
 @contextmanager

@@ -18,7 +18,6 @@ LONG = {
     "browser",
     "faults",
     "hostile",
-    "load",
     "test_engines.py",
     "test_nasty_graphs.py",
     "test_nasty_pages.py",

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
+from operator import itemgetter
+from pathlib import Path
 from typing import Any
 
 import pyoxigraph as ox
 import pytest
 from hostile.servers import Said, Seen, serving
-from rdflib import XSD, BNode, Literal, URIRef
+from rdflib import Literal
+from tables import read_table
 
 from kgwb.errors import GraphError, GraphTimeoutError, GraphUnreachableError
 from kgwb.kg.base import ResultSet
 from kgwb.kg.endpoint import Endpoint
 from kgwb.kg.responses import TIME_LIMIT_SIGNS, EndpointResponse
-from kgwb.terms import make_literal, term_to_data
 
+HERE = Path(__file__).parent
 JSON, XML = "application/sparql-results+json", "application/sparql-results+xml"
 TSV, CSV = "text/tab-separated-values", "text/csv"
 FORMATS = {
@@ -24,7 +27,7 @@ FORMATS = {
     TSV: ox.QueryResultsFormat.TSV,
     CSV: ox.QueryResultsFormat.CSV,
 }
-SELECT, ASK = "SELECT ?x ?y { ?x ?p ?y }", "ASK { ?x ?p ?y }"
+SELECT = "SELECT ?x ?y { ?x ?p ?y }"
 
 
 def said(body: Any, kind: str = JSON, status: int = 200, **headers: str) -> Said:
@@ -58,45 +61,16 @@ def in_xml(*cells: str) -> str:
 
 
 A, B = Literal("a"), Literal("b")
-TERMS = [Literal("a", lang="en"), make_literal("1.50", str(XSD.decimal))]
-TAGGED, TYPED = map(term_to_data, TERMS)
 
 
-@pytest.mark.parametrize(
-    ("body", "kind", "rows"),
-    [
-        (in_json(X, None, {}, []), JSON, [[A, None], *[[None, None]] * 3]),
-        (in_json({**X, "z": {"type": "literal", "value": "c"}}), JSON, [[A, None]]),
-        ("\ufeff" + in_json(X), JSON, [[A, None]]),
-        (in_json(X), "text/plain", [[A, None]]),
-        (in_xml("<literal>a</literal>"), JSON, [[A, None]]),
-        ("\ufeff<?xml version='1.0'?>\n" + in_xml("<literal>a</literal>"), XML, [[A, None]]),
-        (in_xml("<literal>a</literal>").replace(' xmlns="', ' xmlns:o="'), XML, [[A, None]]),
-        (in_xml("<literal> a\n </literal>"), XML, [[Literal(" a\n "), None]]),
-        (in_xml("\n <uri>\n http://e/a </uri> "), XML, [[URIRef("http://e/a"), None]]),
-        (in_xml("<literal/>", "<unbound/>"), XML, [[Literal(""), None], [None, None]]),
-        (in_xml("<bnode>n</bnode>"), XML, [[BNode("n"), None]]),
-        (in_xml("<literal>&lt;&amp;&#233;<!-- no --></literal>"), XML, [[Literal("<&é"), None]]),
-        ('?x\t?y\n"a"\t\n\t"b"\n', TSV, [[A, None], [None, B]]),
-        ("?x\t?y\n01\t<http://e/a>\n", TSV, [[make_literal("01", str(XSD.integer)), URIRef("http://e/a")]]),
-        ("x,y\r\na,\r\n,b\r\n", CSV, [[A, None], [None, B]]),
-        ("?x,?y\na,b", CSV, [[A, B]]),
-        ('x,y\n"a ""b"",\nc",b\n', CSV, [[Literal('a "b",\nc'), B]]),
-        ("x,y\nhttp://e/a,_:n\n", CSV, [[URIRef("http://e/a"), BNode("n")]]),
-        ("x,y\nhttp: a note,urn:a b\n", CSV, [[Literal("http: a note"), Literal("urn:a b")]]),
-        ("x,y\n" + "a" * 200_000 + ",b\n", CSV, [[Literal("a" * 200_000), B]]),
-        ("x,y\n", CSV, []),
-        (in_json({"x": TAGGED, "y": TYPED}), JSON, [TERMS]),
-        (in_xml('<literal xml:lang="en">a</literal></binding><binding name="y">'
-                f'<literal datatype="{XSD.decimal}">1.50</literal>'), XML, [TERMS]),
-        ('?x\t?y\n"a"@en\t1.50\n"a\\t\\"b"\t"1"^^<http://e/t>\n', TSV,
-         [TERMS, [Literal('a\t"b'), make_literal("1", "http://e/t")]]),
-    ],
-)  # fmt: skip
-def test_a_result_is_read_as_it_is_meant(body: str, kind: str, rows: list[list[Any]]) -> None:
-    assert [list(map(repr, row)) for row in rows_of(body, kind)] == [
-        list(map(repr, row)) for row in rows
-    ]
+@pytest.mark.parametrize("row", read_table(HERE / "results.toml"), ids=itemgetter("body"))
+def test_a_result_is_read_as_it_is_meant(row: dict[str, Any]) -> None:
+    found = rows_of(row["body"], row["kind"])
+    assert [["" if cell is None else cell.n3() for cell in cells] for cells in found] == row["rows"]
+
+
+def test_a_cell_of_a_table_may_be_long() -> None:
+    assert rows_of(f"x,y\n{'a' * 200_000},b\n", CSV) == [[Literal("a" * 200_000), B]]
 
 
 @pytest.mark.parametrize("kind", [TSV, CSV, XML])
@@ -109,14 +83,7 @@ def test_a_table_of_one_column_has_rows_without_a_value(kind: str) -> None:
 
 @pytest.mark.parametrize(
     ("body", "kind", "value"),
-    [
-        ('{"head": {}, "boolean": true}', JSON, True),
-        (f"{HEAD.partition('<head>')[0]}<head/><boolean> false </boolean></sparql>", XML, False),
-        ("true", "text/boolean", True),
-        ("false\n", "text/plain", False),
-        ("true", CSV, True),
-        ("false", TSV, False),
-    ],
+    read_table(HERE / "truth_values.jsonl"),
 )
 def test_a_truth_value_is_read_in_each_format(body: str, kind: str, value: bool) -> None:
     assert reply(body, kind).parse_boolean() is value
@@ -151,41 +118,17 @@ def test_text_is_read_in_the_charset_that_it_is_in(body: bytes, charset: str, te
 # --- an endpoint whose time is over
 
 TRACE = "SPARQL-QUERY: queryStr=SELECT\njava.util.concurrent.TimeoutException\n" + "\tat x\n" * 900
-OXIGRAPH = "The SPARQL operation has been cancelled"
-ROWS = in_json(X, X)
-XML_ROWS = in_xml("<literal>a</literal>", "<literal>b</literal>")
-BROKEN_OFF: list[tuple[str, Said]] = [
-    (SELECT, said(ROWS[:-30] + TRACE)),
-    (SELECT, said(ROWS[:-3] + OXIGRAPH)),
-    (SELECT, said(TRACE, "text/plain")),
-    (SELECT, said("<html><h1>Query timed out</h1></html>", "text/html")),
-    (SELECT, said(XML_ROWS[:-30] + TRACE, XML)),
-    (SELECT, said(XML_ROWS[:-19] + OXIGRAPH, XML)),
-    (SELECT, said('?x\t?y\n"a"\t"b"\n' + OXIGRAPH, TSV)),
-    (SELECT, said("x,y\r\na,b\r\n" + OXIGRAPH, CSV)),
-    ("SELECT ?x { ?x ?p ?y }", said('?x\n"a"\n' + OXIGRAPH, TSV)),
-    (SELECT, said('{"exception": "Operation timed out.", "status": "ERROR"}')),
-    (SELECT, said('{"error": "Query timed out"}', "application/json")),
-    (ASK, said(OXIGRAPH, "text/plain", 500)),
-    (ASK, said(OXIGRAPH)),
-    (SELECT, said("Query evaluation took too long", "text/plain", 500)),
-    (SELECT, said("org.eclipse.rdf4j.query.QueryInterruptedException", "text/plain", 503)),
-    (SELECT, said({"code": "TimeLimitExceededException"}, "application/json", 500)),
-    (SELECT, said("Virtuoso 42000 Error The estimated execution time 900 (sec)", status=500)),
-    ("DESCRIBE <http://e/a>", said("<http://e/a> a <http://e/B> .\n" + OXIGRAPH, "text/turtle")),
-    ("DESCRIBE <http://e/a>", said("<http://e/a> a <http://e/B> .\n" + TRACE, "text/turtle")),
-]
+QUERIES = {"select": SELECT, "ask": "ASK { ?x ?p ?y }", "construct": "DESCRIBE <http://e/a>"}
 
 
-@pytest.mark.parametrize(("query", "sent"), BROKEN_OFF)
-def test_an_endpoint_that_ran_out_of_time_says_so_anywhere(query: str, sent: Said) -> None:
-    with serving(lambda seen: sent) as server:
-        kg = Endpoint(server.url)
-        method = {"SELECT": kg.select, "ASK": kg.ask, "DESCRIBE": kg.construct}[
-            query.split(maxsplit=1)[0]
-        ]
-        with pytest.raises(GraphTimeoutError) as caught:
-            method(query)
+@pytest.mark.parametrize("row", read_table(HERE / "broken_off.toml"), ids=itemgetter("body"))
+def test_an_endpoint_that_ran_out_of_time_says_so_anywhere(row: dict[str, Any]) -> None:
+    method = row.get("method", "select")
+    query = QUERIES[method] if row.get("columns") != 1 else "SELECT ?x { ?x ?p ?y }"
+    body = row["body"].replace("TRACE", TRACE)
+    reply = said(body, row.get("kind", JSON), row.get("status", 200))
+    with serving(lambda _: reply) as server, pytest.raises(GraphTimeoutError) as caught:
+        getattr(Endpoint(server.url), method)(query)
     assert "LIMIT" in caught.value.hint
 
 
@@ -199,16 +142,7 @@ def test_a_text_about_time_in_the_data_is_no_error(sign: str) -> None:
 
 @pytest.mark.parametrize(
     ("body", "kind"),
-    [
-        (ROWS[:-30], JSON),
-        (XML_ROWS[:-30], XML),
-        ("?x\t?y\na b\n", TSV),
-        ("x,y\na,b\nc\n", CSV),
-        ("<html><body>Welcome</body></html>", "text/html"),
-        ("<error>no memory</error>", "text/xml"),
-        (in_xml("<triple/>"), XML),
-        ("no memory", "text/plain"),
-    ],
+    read_table(HERE / "unread_results.jsonl"),
 )
 def test_what_is_no_result_is_an_error(body: str, kind: str) -> None:
     with pytest.raises(GraphError) as caught:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import socket
 import struct
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import reduce
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
@@ -21,8 +19,6 @@ from model_servers import OllamaServer, OpenAIServer
 from small import FILMS
 
 from kgwb.kg.local import LocalGraph
-
-TEN_MB = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -102,24 +98,6 @@ def model_server(protocol: str, reply: Callable[[dict[str, Any]], str]) -> Serve
     return Server(answer, "/v1" if protocol == "openai" else "")
 
 
-TASKS = {
-    "entities": "chatty_kg/qir",
-    "number": "linking/vertex_selection",
-    "predicates": "chatty_kg/predicate_selection",
-}
-"""The agents of Chatty-KG by a field of the reply that they ask for."""
-
-
-def by_form(script: Mapping[str, Any]) -> Callable[[dict[str, Any]], str]:
-    """What a model says to the agents of Chatty-KG, told apart by the form of reply that they ask for."""
-
-    def reply(body: dict[str, Any]) -> str:
-        form = body["response_format"]["json_schema"]["schema"]["properties"]
-        return next(json.dumps(script[task]) for field, task in TASKS.items() if field in form)
-
-    return reply
-
-
 def large_graph(folder: Path) -> Path:
     """A file of 15,000 labels, large enough to be kept in the cache folder."""
     path, label = folder / "large.nt", "<http://www.w3.org/2000/01/rdf-schema#label>"
@@ -162,11 +140,6 @@ def trickling_body(handler: BaseHTTPRequestHandler, right: Right, server: Server
     _trickle(handler, server)
 
 
-def trickling_error(handler: BaseHTTPRequestHandler, right: Right, server: Server) -> None:
-    begin(handler, "text/plain", 500)
-    _trickle(handler, server)
-
-
 def _trickle(handler: BaseHTTPRequestHandler, server: Server) -> None:
     while not server.closing.wait(0.05):
         handler.wfile.write(b" ")
@@ -182,12 +155,6 @@ def cut(handler: BaseHTTPRequestHandler, right: Right, server: Server) -> None:
     send(handler, Right(right.kind, _half(right.body)), Content_Length=str(len(right.body)))
 
 
-def broken_chunk(handler: BaseHTTPRequestHandler, right: Right, server: Server) -> None:
-    begin(handler, right.kind, Transfer_Encoding="chunked")
-    half = _half(right.body)
-    handler.wfile.write(b"%x\r\n%s\r\n" % (len(half), half))
-
-
 def _half(body: bytes) -> bytes:
     return body[: len(body) // 2]
 
@@ -201,28 +168,6 @@ def _wrong(change: Callable[[Right], Right], **options: Any) -> Fault:
     return fault
 
 
-def _replaced(*pairs: tuple[bytes, bytes]) -> Callable[[Right], Right]:
-    return lambda right: Right(
-        right.kind, reduce(lambda body, pair: body.replace(*pair), pairs, right.body)
-    )
-
-
-def _swollen(right: Right) -> Right:
-    """The right answer with 10 MB more: rows and triples again and again, or letters of the reply."""
-    if "triples" in right.kind:
-        return Right(right.kind, right.body * (TEN_MB // len(right.body)))
-    if "sparql" not in right.kind:
-        return Right(
-            right.kind, right.body.replace(b'"content": "', b'"content": "' + b"x" * TEN_MB, 1)
-        )
-    data = json.loads(right.body)
-    if "boolean" in data or not data["results"]["bindings"]:
-        data["comment"] = "x" * TEN_MB
-    else:
-        data["results"]["bindings"] *= TEN_MB // len(right.body)
-    return Right(right.kind, json.dumps(data).encode())
-
-
 def _error_later(right: Right) -> Right:
     event = b"data: " if "event" in right.kind else b""
     error = b'{"error": {"message": "out of memory"}}\n' if event else b'{"error": "out of memory"}'
@@ -233,20 +178,6 @@ html = _wrong(
     lambda _: Right("text/html", b"<!DOCTYPE html><html><body><h1>Welcome</h1></body></html>")
 )
 error_inside = _wrong(lambda _: Right("application/json", b'{"error": "out of memory"}'))
-error_in_words = _wrong(
-    lambda _: Right(
-        "text/plain", b"Virtuoso 42000 Error The estimated execution time exceeds the limit"
-    )
-)
 error_later = _wrong(_error_later)
 partial = _wrong(lambda right: right, status=206)
 partial_state = _wrong(lambda right: right, X_SQL_State="S1TAT")
-big = _wrong(_swollen)
-cut_by_length = _wrong(_replaced((b'"stop"', b'"length"'), (b'\\"', b"")))
-broken_iri = _wrong(_replaced((b"http://example.org/", b"http://example.org/\xff")))
-broken_text = _wrong(
-    _replaced(
-        *((start, start + b"\xff") for start in (b'"content": "', b'"type":"literal","value":"'))
-    )
-)
-"""No UTF-8 in what the model writes, or in a literal."""
