@@ -91,6 +91,17 @@ PATIENTS = f"""
 :w1 a :Ward ; rdfs:label "West" . :ward rdfs:label "lies in" .
 :state rdfs:comment "X7 is at home, X8 is in hospital" .
 """
+WARD = (
+    PATIENTS
+    + """
+:Nurse rdfs:subClassOf :Person . :Doctor rdfs:subClassOf :Person .
+:n a :Nurse ; rdfs:label "Anna Keller" ; :phone "1" . :d a :Doctor ; rdfs:label "Dr Anna Keller" .
+:s a :Ship ; rdfs:label "Anna Keller II" . :t a :Nurse ; rdfs:label "Anna Keller 17" .
+:q a :Doctor ; rdfs:label "Prof Dr med Anna Keller" .
+:h1 a :Post ; rdfs:label "Head of Procurement" . :h2 a :Post ; rdfs:label "Master of the port" .
+:h3 a :Firm ; rdfs:label "IBM" .
+"""
+)
 
 
 def names_shown(*names: str, data: str = PATIENTS, classes: Sequence[str] = ()) -> list[str]:
@@ -128,3 +139,13 @@ def described_classes(excerpt: str) -> list[str]:
 
 
 WRITER = SurveyWriter(SurveyBuilder(twins()).build())
+YARD = f"""
+@prefix : <{EX}> . @prefix rdfs: <{rdflib.RDFS}> .
+:Tug rdfs:subClassOf :Ship .
+:a a :Tug ; rdfs:label "Aurora" ; :built 1990 ; :port :oslo ; :portName "Oslo" .
+:b a :Ship ; rdfs:label "Bella" ; :built 1990 ; :port :bergen ; :portName "Bergen" .
+:c a :Ship ; rdfs:label "Cora" ; :built 2001 ; :port :oslo ; :portName "Oslo" .
+:d a :Ship ; rdfs:label "Dora" ; :built 2010 ; :portName "Bodø" .
+:oslo a :Port ; rdfs:label "Oslo" . :bergen a :Port ; rdfs:label "Bergen" .
+"""
+"""Ships with numbers, subclasses, and a link beside a text of the same."""

@@ -2,41 +2,19 @@
 
 from __future__ import annotations
 
-from nasty_graphs import a
 from rdflib import Literal
 from small import answer_of, iri
 from surveying import (
     TABLE,
     answered,
-    ask_twins,
     draft,
-    serious_findings,
-    variables_of,
 )
 
-from kgwb.bench.serve import EMPTY_QUERY, make_answer_query
-from kgwb.run.answers import NOT_IN_GRAPH
 from kgwb.run.exports import to_cypher, to_graphml, to_json, to_networkx
 from kgwb.show.answers import render_answer
 from kgwb.show.subgraph import build_subgraph, subgraph_of_answer
 from kgwb.show.subgraph_picture import render_tables
 from kgwb.show.terms import RenderContext
-
-
-def test_a_table_keeps_its_columns_and_rows() -> None:
-    run, _ = answered(draft(TABLE, "table", "film", "length"))
-    answer = answer_of(run)
-    rows = {value.row: (value.label, len(value.support)) for value in answer.values}
-    assert (answer.kind, answer.columns) == ("list", ("film", "length"))
-    assert rows == {
-        (iri("arrival"), Literal(116)): ("Arrival · 116", 2),
-        (iri("dune"), None): ("Dune · ", 1),
-        (iri("sicario"), None): ("Sicario · ", 1),
-    }
-    assert make_answer_query(run) == answer.queries[-1]
-    named, _ = answered(draft(TABLE, "table", "film"))
-    # One title for two columns is not used.
-    assert answer_of(named).columns == ("film", "minutes")
 
 
 def test_a_thing_in_a_table_bears_its_own_label_in_pictures_and_exports() -> None:
@@ -52,23 +30,6 @@ def test_a_thing_in_a_table_bears_its_own_label_in_pictures_and_exports() -> Non
     assert exported[str(iri("dune"))] == "Dune"
     for text in (to_json(answer), to_graphml(answer), to_cypher(answer)):
         assert "·" not in text
-
-
-def test_rows_without_a_term_are_not_an_answer() -> None:
-    longest = "SELECT (MAX(?m) AS ?most) WHERE { ?f org:director org:ted ; org:runtime ?m }"
-    run, model = answered(draft(longest))
-    findings = serious_findings(run)
-    assert '?f director "director" ted "Ted Chiang"' in findings[0]
-    assert run.answer is not None and not run.answer
-    assert run.answer.reason.startswith(NOT_IN_GRAPH) and findings[0] in run.answer.reason
-    shown = variables_of(model, "reviewer", "result")[0].splitlines()
-    assert {f"! {finding}" for finding in findings} < set(shown)
-    assert make_answer_query(run) == EMPTY_QUERY
-
-
-def test_a_path_has_no_triples_to_show() -> None:
-    run, _ = answered(draft("SELECT ?film WHERE { ?film org:director/org:birthPlace ?place }"))
-    assert [value.support for value in answer_of(run).values] == [()] * 4
 
 
 def test_the_measure_and_what_ties_are_told_beside_the_answer_and_one_click_away() -> None:
@@ -95,12 +56,3 @@ def test_a_measure_is_rendered_behind_the_columns() -> None:
     run, _ = answered(draft(table, "table", "film", "director"))
     html = str(render_answer(answer_of(run), RenderContext()))
     assert "measure ?m" in html and "116" in html
-
-
-def test_a_literal_that_looks_like_an_iri_is_no_name_of_a_thing() -> None:
-    run, _ = ask_twins(draft("SELECT ?x WHERE { a:film1984 a:page ?x }"))
-    labels = {value.term: value.label for value in answer_of(run).values}
-    assert labels == {
-        a("dune"): "Dune",
-        Literal("http://example.org/a/dune"): "http://example.org/a/dune",
-    }
