@@ -84,7 +84,6 @@ KEYS = [
     "triple_filling[hop 2/Denis Villeneuve]",
     "answer_trying[hop 2]",
 ]
-CALLS = 8
 ROLES = ("simplifying_expert", "critic", "linguist")
 
 

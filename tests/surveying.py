@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,7 +14,6 @@ from kgwb.kg.survey_text import SurveyWriter
 from kgwb.llm import Scripted
 from kgwb.run import Run
 from kgwb.run.systems import load_system
-from kgwb.systems.surveyor.records import Part
 
 SURVEYOR = load_system("surveyor")
 REVIEWING = SURVEYOR.settings(always_reviews=True)
@@ -70,7 +68,6 @@ def answered(
 CALLS = {"mention_finder": 1, "drafter": 1, "reviewer": 1}
 COUNT = "SELECT (COUNT(DISTINCT ?film) AS ?n) WHERE { ?film org:director org:denis }"
 UNREVIEWED = SURVEYOR.settings()
-READ = {"taken": "films that he directed", "others": ["films that he wrote", "both", "a third"]}
 
 
 def variables_of(model: Scripted, task: str, name: str) -> list[Any]:
@@ -113,8 +110,6 @@ def names_shown(*names: str, data: str = PATIENTS, classes: Sequence[str] = ()) 
     return lines
 
 
-ONE_CLASS = SURVEYOR.settings(survey_tokens=1)
-"""Settings with which an excerpt has one class, and names the others."""
 NO_CLASSES = mention(classes=())
 FILMS_OF_ONE_NAME = "SELECT ?film WHERE { VALUES ?film { a:dune b:dune } }"
 
@@ -125,17 +120,6 @@ def ask_twins(
     """A finished run on the graph of twins, and the model that it asked."""
     drafts = drafts or draft(FILMS_OF_ONE_NAME)
     return answered(drafts, reviews, names, kg=twins(), **options)
-
-
-def part_of(run: Run) -> Part:
-    """The excerpt that the drafter was shown first."""
-    part: Part = run["drafter"].inputs["part"]
-    return part
-
-
-def described_classes(excerpt: str) -> list[str]:
-    """The CURIEs of the classes that an excerpt describes."""
-    return re.findall(r"^([\w<:/.>]+) .*instances", excerpt, re.MULTILINE)
 
 
 WRITER = SurveyWriter(SurveyBuilder(twins()).build())

@@ -45,7 +45,6 @@ SCRIPT: dict[str, Any] = {
     "triad/answer_type": {"type": "select"},
 }
 """Two films are called Dune, and both have a director: six model calls."""
-CALLS = 6
 KEYS = [
     "attempt[try 1/parsing]",
     "triplets[try 1/parsing]",

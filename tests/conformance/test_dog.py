@@ -1139,72 +1139,17 @@ def test_evaluation_hits_are_measured_as_named_and_as_coded() -> None:
 
 
 def make_whole_runs() -> WholeRuns:
-    """Runs in profile ``paper`` of many kinds, with each ablation and invalid replies, and of ``reference``."""
-    own = {"answers": ["Quebec", "Quebec"]}
-    debated = two_hops(simplifying_expert=remark("Where was [Denis Villeneuve], the man, born?"))
-    library = two_hops(
-        relation_filtering=[filtering("joined"), filtering("wrote"), filtering("")],
-        answer_trying=trying(),
-        own_knowledge=own,
-    )
-    works = two_hops(
-        relation_filtering=[filtering("wrote"), filtering("prize")],
-        answer_trying=[trying(), trying("Medal")],
-    )
-    endless = two_hops(
-        relation_filtering=[filtering("director"), filtering("~director"), filtering("starring")],
-        answer_trying=trying(),
-        own_knowledge=own,
-    )
-    film = "Which other films have the director of [Dune]?"
-    fan = "".join(f":arrival :starring :a{number:03} . " for number in range(130))
-    many = FILMS + fan
-    invalid = two_hops(
-        topic_entity=[{"entities": ["Nobody"]}, "no JSON", {"entities": ["arrival", "Arrival"]}],
-        relation_filtering=[
-            filtering("made"),
-            "no JSON",
-            filtering("director"),
-            filtering("birth place"),
-        ],
-        answer_trying=["no", trying(), trying("Gentilly", "Gentilly", "Paris")],
-        critic=["no", remark(LEFT)] * 4,
-    )
-    roles = dict.fromkeys((*ROLES, "fused_agent"), remark(LEFT))
-    yes = two_hops(relation_filtering=filtering("starring"), answer_trying=trying("yes"))
-    starring = two_hops(relation_filtering=filtering("starring"), answer_trying=trying("A000", "7"))
-    ablated = {
-        name: walk("paper", two_hops(**roles), ablation=name)
-        for name in ("expert_only", "no_linguist", "fused_agent")
-    }
-    unfocused = two_hops(
-        relation_filtering=[filtering("director"), filtering("birth place"), filtering("")],
-        answer_trying=trying("Gentilly"),
-    )
-    back = two_hops(
-        relation_filtering=[filtering("director"), filtering("~director")],
-        answer_trying=[trying(), trying("Arrival", "Sicario")],
-        linguist=remark("Which films has [Denis Villeneuve] directed?"),
-    )
-    return {
-        **ablated,
-        "heads": walk("paper", two_hops(answer_trying=[trying(), trying("Denis Villeneuve")])),
-        "homonyms": walk("paper", two_hops(), "Where was the director of [Dune] born?"),
-        "unfocused": walk("paper", unfocused, ablation="no_focusing"),
-        "invalid": walk("paper", invalid),
-        "back": walk("paper", back, film.replace("Dune", "Arrival")),
-        "yes": walk("paper", yes, "Does [Arrival] star Amy Adams?"),
-        "many": walk("paper", starring, "Who stars in [Arrival] or [Sicario]?", films(many)),
-        "rounds": walk("paper", two_hops(), debate_rounds=2, debate_end="last_round"),
-        "reference": walk("reference", two_hops()),
-        "reference tails": walk("reference", two_hops(), answers="tails", iteration_limit=2),
-        "two hops": walk("paper", debated),
-        "no relation": walk("paper", library, "Where is the club of [Ann]?", films(LIBRARY)),
-        "works": walk("paper", works, "Which prize has something of [Ann]?", films(LIBRARY)),
-        "limit": walk("paper", endless),
-        "tails": walk("paper", two_hops(), answers="tails", iteration_limit=2),
-        **make_tangled_runs(),
-    }
+    """Runs of many kinds, mostly in profile ``paper``, with each ablation and invalid replies, and those below."""
+    cast = "".join(f":arrival :starring :a{number:03} . " for number in range(130))
+    graphs = {"films": FILMS, "library": LIBRARY, "many": FILMS + cast}
+    runs: dict[str, tuple[Run, Scripted]] = {}
+    for name, case in read_cases("dog")["films"].items():
+        model = two_hops(**case.get("replies", {}))
+        kg = films(graphs[case.get("graph", "films")])
+        question = case.get("question", QUESTION)
+        profile_name = case.get("profile", "paper")
+        runs[name] = walk(profile_name, model, question, kg, **case.get("options", {}))
+    return {**runs, **make_tangled_runs()}
 
 
 TANGLED = """@prefix : <http://example.org/> . @prefix two: <http://example.org/two#> .
@@ -1224,7 +1169,9 @@ def make_tangled_runs() -> WholeRuns:
     """Walks over TANGLED: several heads and tails, replies that are refused, and every kind of answer."""
     graph = open_in_order(TANGLED)
     runs: dict[str, tuple[Run, Scripted]] = {}
-    for profile_name, (name, case) in product(("paper", "fast"), read_cases("dog").items()):
+    for profile_name, (name, case) in product(
+        ("paper", "fast"), read_cases("dog")["tangled"].items()
+    ):
         relations, options = case["relations"], case.get("options", {})
         tried = [
             trying(*told) if isinstance(told, list) else told for told in case.get("tried", ())

@@ -1257,127 +1257,18 @@ PHILOSOPHERS = """
 
 
 def make_whole_runs() -> WholeRuns:
-    """Runs in profile ``paper``: of two hops, of a class, with a retry, and from own knowledge."""
-    wrong = template(
-        "SELECT ?city WHERE { ?city <directed by> <Dune> . ?city <born in> ?person . }"
-    )
-    kind = {
-        "triplets": triplets("?x | kind | film", "?x | by | Ridley Scott"),
-        "entity_choice": [uris("Film", "Unused"), uris("scott")],
-        "relation_choice": [{"uris": [str(RDF.type)]}, uris("director")],
-        "template": template("SELECT ?x WHERE { ?x <kind> <film> . ?x <by> <Ridley Scott> . }"),
-        "answer_type": of_type("count"),
+    """Runs in profile ``paper``: of two hops, of a class, with a retry, and from own knowledge, and those below."""
+    graphs = {
+        "route": films(ROUTE),
+        "philosophers": films(PHILOSOPHERS),
+        "films": open_in_order(FILMS),
     }
-    unknown_type = "How many cities?"
-    reply = {"triplets": NOTHING}
-    truth = {
-        **reply,
-        "answer_type": of_type("yes or no"),
-        "own_knowledge_truth": {"answer": "True"},
-    }
-    boolean = {
-        "triplets": triplets("Dune | directed by | Denis Villeneuve"),
-        "template": template("ASK { <Dune> <directed by> <Denis Villeneuve> }"),
-        "entity_choice": [uris("dune", "lynchs_dune"), uris("denis")] * 3,
-        "relation_choice": uris("director", "starring"),
-        "query_choice": {
-            "sparql": f"ASK {{ <{iri('dune')}> <{iri('director')}> <{iri('denis')}> }}"
-        },
-        "answer_type": of_type("yes or no"),
-    }
-    no_query = {"query_choice": {"sparql": "ASK {}"}, "own_knowledge_fact": {"answer": "Dune"}}
-    invalid = {
-        "triplets": ["no JSON", {"reason": "", "triplets": []}, triads.TWO_HOPS],
-        "answer_type": ["no JSON", of_type("select")],
-        "own_knowledge_fact": {"answer": "x"},
-    }
-    outside = {
-        "entity_choice": [uris("sicario"), uris("dune", "lynchs_dune")] * 3,
-        "relation_choice": [uris("nothing"), uris("director"), uris("birthPlace")] * 3,
-    }
-    in_order = open_in_order(FILMS)
-    one = {"entities": 1, "relations": 1}
-    more = {**one, "tries": 2}
-    counting = {
-        "triplets": triplets("?film | directed by | Denis Villeneuve"),
-        "entity_choice": uris("denis"),
-        "relation_choice": [uris("director")] * 3,
-        "answer_type": of_type("count"),
-    }
-    count = "SELECT (COUNT(DISTINCT ?film) AS ?n) WHERE { ?film <directed by> <Denis Villeneuve> }"
-    none = "SELECT (COUNT(?film) AS ?n) WHERE { <Denis Villeneuve> <directed by> ?film }"
-    untrue = {
-        **boolean,
-        "triplets": triplets("Dune | starring | Denis Villeneuve"),
-        "template": template("ASK { <Denis Villeneuve> <starring> <Dune> }"),
-        "relation_choice": uris("starring"),
-        "query_choice": lambda request: {"sparql": request.variables["queries"]},
-    }
-    backwards = {
-        "triplets": triplets("?who | directs | Arrival", "?where | birth place of | ?who"),
-        "entity_choice": uris("arrival"),
-        "relation_choice": [uris("director"), uris("birthPlace")],
-        "template": template(
-            "SELECT ?where { <Arrival> <directs> ?who . ?who <birth place of> ?where }"
-        ),
-        "query_choice": lambda request: {"sparql": f" {request.variables['queries']}\n"},
-    }
-    mutual = {
-        "triplets": triplets("Plato | knows | Aristotle", "Aristotle | knows | Plato"),
-        "entity_choice": [uris("plato"), uris("aristotle")],
-        "relation_choice": [uris("knows"), uris("knew")],
-        "template": template(
-            "ASK { <Aristotle> <KNOWS> <Plato> . <Plato> < knows > < Aristotle > ; <knows> ?any }"
-        ),
-        "query_choice": lambda request: {"sparql": request.variables["queries"]},
-        "answer_type": of_type("yes or no"),
-        "kg": films(PHILOSOPHERS),
-    }
-    longer = {
-        "triplets": [
-            {"reason": "", "triplets": [["Dune", "directed by", "?a", "?b"]]},
-            triplets(*[f"Arrival | {name} | ?x{name}" for name in "abcdef"]),
-        ],
-        "entity_choice": uris("arrival"),
-        "relation_choice": [uris("director")] * 6,
-        "template": template("SELECT ?xf { <Arrival> <a> ?xa . <Arrival> <f> ?xf }"),
-        "query_choice": lambda request: {"sparql": request.variables["queries"].split("\n")[0]},
-    }
-    written = {"sparql": f"SELECT ?c {{ <{iri('denis')}> <{iri('birthPlace')}> ?c }}"}
-    without_choice = {"ablation": "no_query_choice"}
-    return {
-        "a count": as_published(**counting, template=template(count), settings=one, kg=in_order),
-        "a count of none": as_published(
-            **{**counting, "own_knowledge_fact": {"answer": "1,234"}},
-            template=template(none),
-            settings=one,
-        ),
-        "untrue": as_published("Is Denis Villeneuve starring Dune?", **untrue),
-        "backwards": as_published("Where is its director from?", **backwards, settings=one),
-        "mutual": as_published("Do they know each other?", **mutual, settings=one),
-        "longer": as_published("What of Arrival?", **longer, settings=one),
-        "truth": as_published(**truth),
-        "unknown type": as_published(unknown_type, **reply, own_knowledge_fact={"answer": "2"}),
-        "boolean": as_published("Did Denis Villeneuve direct Dune?", **boolean),
-        "no query": as_published(**no_query),
-        "invalid": as_published(**invalid),
-        "outside": as_published(**outside),
-        "no relation": as_published(
-            relation_choice={"uris": []}, own_knowledge_fact={"answer": "x"}
-        ),
-        "one of each": as_published(settings=more, entity_choice=uris("dune")),
-        "written": as_published(written_query=written, settings=without_choice),
-        "no choice of URIs": as_published(settings={"ablation": "no_uri_choice"}),
-        "no fallback": as_published(**truth, settings={"ablation": "no_fallback"}),
-        "no facts": as_published(**reply, settings={"ablation": "boolean_fallback"}),
-        "two hops": as_published(
-            relation_choice=[uris("director", "starring"), uris("birthPlace")]
-        ),
-        "kind": as_published("How many films are by Ridley Scott?", **kind, kg=films(ROUTE)),
-        "retry": as_published(template=[wrong, template()]),
-        "own knowledge": as_published(triplets=NOTHING, own_knowledge_fact={"answer": "Gentilly"}),
-        **make_tangled_runs(),
-    }
+    runs: dict[str, tuple[Run, Scripted]] = {}
+    for name, case in read_cases("triad")["published"].items():
+        question, settings = case.get("question", QUESTION), case.get("settings", {})
+        kg = graphs.get(case.get("graph", ""))
+        runs[name] = as_published(question, settings=settings, kg=kg, **case.get("replies", {}))
+    return {**runs, **make_tangled_runs()}
 
 
 TANGLED = """@prefix : <http://example.org/> . @prefix two: <http://example.org/two#> .
