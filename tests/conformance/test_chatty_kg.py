@@ -1834,97 +1834,14 @@ def test_section_5_2_5_nothing_is_invented(name: str) -> None:
 # Whole runs
 
 
-def make_whole_runs() -> WholeRuns:
-    """Runs in profile ``paper`` of many kinds, with invalid replies at each stage, and three in ``reference``."""
-    followed = script(
-        classifier={"reason": "", "label": "dependent"}, qir=DIRECTOR, pool=ONE_PREDICATE
-    )
-    spouse = {"reasoning": "", "predicates": ["spouse"]}
-    noisy = script(qir=qir("Julius Caesar | married to | ?x"), pool=spouse)
-    birth = script(qir=CHAIN, pool={"reasoning": "", "predicates": ["birth date"]})
-    kind = script(qir=qir("?film | type | film", "?film | made by | David Lynch", target="?film"))
-    invalid = script(
-        qir=DIRECTOR, label="no JSON", translator={"question": "Who directed Arrival?"}
-    )
-    boolean = script(qir=qir("Arrival | made by | Denis Villeneuve", kind="boolean"))
-    counted = script(qir=qir("Arrival | director | ?who", kind="count"), pool=ONE_PREDICATE)
-    homonyms = script(
-        qir=[{"triples": []}, "no JSON", qir("Dune | director | ?person")],
-        label=["no JSON", {"label": "dune"}, {"label": "Dune"}],
-        name=[{"name": "x"}, {"name": "lynchs_dune"}],
-        pool=[
-            {"reasoning": "", "predicates": []},
-            {"reasoning": "", "predicates": ["x"]},
-            ONE_PREDICATE,
-        ],
-        answer_writer=["no", {"sentence": "Nobody."}, {"sentence": "David Lynch directed it."}],
-    )
-    nothing = script(qir=DIRECTOR, pool={"reasoning": "", "predicates": []})
-    no_triples = script(qir="no JSON")
-    hub = (
-        "@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> ."
-        + "".join(f":hub :p{number} :thing{number % 7} . " for number in range(60))
-    )
-    hub += ':hub rdfs:label "Hub" . ' + "".join(
+HUB = (
+    "@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> ."
+    + "".join(f":hub :p{number} :thing{number % 7} . " for number in range(60))
+    + ':hub rdfs:label "Hub" . '
+    + "".join(
         f':thing{number} rdfs:label "Thing {number}" ; :in :place{number} .' for number in range(7)
     )
-    places = qir("Hub | p | ?x", "?x | in | ?place", target="?place")
-    long_ago = Dialogue((Turn("Which?", tuple(f"thing {number}" for number in range(130))),))
-    recent = Dialogue((*long_ago.turns, *SAID.turns))
-    writes = {"reword_answer": True}
-    alone = script(model_alone={"answers": ["Denis Villeneuve"]})
-    late = {"dialogue": recent}
-    as_dependent = {"reason": "", "label": "dependent"}
-    said_anew = {"question": "Who directed Arrival?"}
-    referring = script(
-        classifier=as_dependent,
-        rephraser=said_anew,
-        qir=DIRECTOR,
-        pool=ONE_PREDICATE,
-        answer_writer={"sentence": "Denis Villeneuve directed it."},
-    )
-    runs: dict[str, tuple[Run, Scripted]] = {}
-    for name, model, question, options in [
-        ("boolean", boolean, "Is Arrival made by Denis Villeneuve?", {}),
-        ("count", counted, "How many films did Denis Villeneuve direct?", {}),
-        ("homonyms", homonyms, "Who directed Dune?", writes),
-        ("no predicate", nothing, "Who directed Arrival?", {}),
-        ("no triples", no_triples, "Who directed Arrival?", {}),
-        ("wide", script(qir=places), "Where is what the hub has?", {"kg": films(hub)}),
-        ("long dialogue", referring, "And who directed it?", {**late, **writes}),
-        (
-            "single turn",
-            script(qir=DIRECTOR),
-            "Who directed Arrival?",
-            {**late, "multi_turn": False},
-        ),
-        ("alone", alone, "Who directed Arrival?", {**late, "model_alone": True}),
-        (
-            "reference",
-            script(classifier=as_dependent, qir=DIRECTOR),
-            "And who directed that film?",
-            {**late, "name": "reference"},
-        ),
-        (
-            "reference chain",
-            script(qir=CHAIN),
-            "When was its director born?",
-            {"name": "reference"},
-        ),
-        (
-            "reference wide",
-            script(qir=places),
-            "Where is it?",
-            {"kg": films(hub), "name": "reference"},
-        ),
-        ("follow-up", followed, "And who directed that film?", {"dialogue": SAID}),
-        ("noise", noisy, "Who was married to Julius Caesar?", {"kg": films(CAESAR)}),
-        ("two hops", birth, "When was the director of Arrival born?", {}),
-        ("kind", kind, "Which films are made by David Lynch?", {}),
-        ("no vertex", invalid, "Wer hat Arrival gedreht?", {"question_language": "de"}),
-    ]:
-        runs[name] = (answered(model, question=question, **options), model)
-    return {**runs, **make_tangled_runs()}
+)
 
 
 TANGLED = """
@@ -1968,6 +1885,7 @@ BRISK = Turn(
 DIALOGUES = {
     "said": SAID,
     "brisk": Dialogue((BRISK,)),
+    "long": Dialogue((Turn("Which?", tuple(f"thing {n}" for n in range(130))), *SAID.turns)),
     "unanswered": Dialogue((Turn("What is Zorblax?"), EARLIER)),
 }
 
@@ -1986,9 +1904,25 @@ def take_two(request: ChatRequest) -> Any:
     return {"reasoning": "", "predicates": request.variables["predicates"][:2]}
 
 
-def make_tangled_runs() -> WholeRuns:
-    """Runs over TANGLED and AFLOAT: faults of replies, names and triples at each step, and every kind of answer."""
+def run_case(name: str, case: dict[str, Any], kg: Graph | None) -> tuple[Run, Scripted]:
+    """The run of a case in a profile, and its model."""
+    replies = {**case.get("replies", {})}
+    replies["qir"] = read_triples(replies.get("qir", "no JSON"))
+    options = case.get("options", {})
+    dialogue = DIALOGUES.get(options.pop("dialogue", ""))
+    model = script(**replies)
+    question = case.get("question", "Who directed Arrival?")
+    return run_to_end(begun(model, name, question, kg=kg, dialogue=dialogue, **options)), model
+
+
+def make_whole_runs() -> WholeRuns:
+    """Runs over films, TANGLED and AFLOAT: invalid replies at each stage, names and triples, every kind of answer."""
     runs: dict[str, tuple[Run, Scripted]] = {}
+    graphs = {"caesar": films(CAESAR), "hub": films(HUB)}
+    for title, case in read_cases("chatty_kg")["films"].items():
+        runs[title] = run_case(
+            case.get("profile", "paper"), case, graphs.get(case.get("graph", ""))
+        )
     for name, turtle, table in (
         ("paper", TANGLED, "tangled"),
         ("fast", TANGLED, "tangled"),
@@ -1997,13 +1931,8 @@ def make_tangled_runs() -> WholeRuns:
     ):
         graph = open_in_order(turtle)
         for title, case in read_cases("chatty_kg")[table].items():
-            replies = {"pool": take_two, **case.get("replies", {})}
-            replies["qir"] = read_triples(replies.get("qir", "no JSON"))
-            options = case.get("options", {})
-            dialogue = DIALOGUES.get(options.pop("dialogue", ""))
-            model = script(**replies)
-            run = begun(model, name, case["question"], kg=graph, dialogue=dialogue, **options)
-            runs[f"{name}: {title}"] = (run_to_end(run), model)
+            case["replies"] = {"pool": take_two, **case.get("replies", {})}
+            runs[f"{name}: {title}"] = run_case(name, case, graph)
     return runs
 
 
