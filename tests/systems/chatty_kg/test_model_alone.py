@@ -20,7 +20,6 @@ TALKED = Context((Turn("Who directed Dune?", ("Denis Villeneuve",), standalone="
         ("Who made it?", ["Nobody", "Amy Adams"], "list", [Literal("Nobody"), iri("amy")]),
         ("Is it long?", ["Yes", "no"], "boolean", [Literal(True)]),
         ("Is it long?", ["perhaps"], "boolean", [Literal(False)]),
-        ("Who made it?", "I do not know.", "list", []),  # no valid reply
     ],
 )
 def test_a_name_is_the_only_vertex_of_this_label_or_a_text(

@@ -18,27 +18,6 @@ def extracted(*replies: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("triples", "facts"),
-    [
-        (["Dune | director | ?"], [("Dune", "director", "?unknown")]),
-        (["Dune | director | ??p-1"], [("Dune", "director", "?p_1")]),
-        (["Dune | director | ?größe"], [("Dune", "director", "?gruf6udfe")]),
-        (["Dune |  directed   by | ?p"], [("Dune", "directed by", "?p")]),
-        (["Dune | director | ?p", "dune | Director | ?p"], [("Dune", "director", "?p")]),
-        (
-            ["Dune | director | ?p", "Dune | star | ?p"],
-            [("Dune", "director", "?p"), ("Dune", "star", "?p")],
-        ),
-    ],
-)
-def test_names_are_cleaned_and_near_duplicates_dropped(
-    triples: list[str], facts: list[tuple[str, str, str]]
-) -> None:
-    record, _, _ = extracted({**qir(*triples), "target": ""})
-    assert [(fact.subject, fact.relation, fact.object) for fact in record.facts] == facts
-
-
-@pytest.mark.parametrize(
     ("question", "said", "kind"),
     [
         ("Is Dune by Lynch?", "list", "boolean"),

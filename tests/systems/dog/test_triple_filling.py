@@ -1,6 +1,5 @@
 """Triple filling: the tails of a relation, their triples, and what is said of them."""
 
-import re
 from typing import Any
 
 import pytest
@@ -38,18 +37,6 @@ def filled(
     return result, run.steps[-1].notes
 
 
-def labels(result: FilledTriples) -> list[str]:
-    return [value.label for value in result.values]
-
-
-def test_fan_out_limits_tails_and_triples_with_a_note_and_shows_one_triple_of_each_tail() -> None:
-    result, notes = filled("starring", "out", head("arrival", "dune"), fan_out=2)
-    assert (labels(result), result.found) == (["Amy Adams", "Jeremy Renner"], 3)
-    assert [re.findall(r"\d+", note) for note in notes] == [["3", "2"]]
-    turtle = ":a :r :x, :y . :b :r :x, :y . :c :r :x, :y . :x rdfs:label 'X' . :y rdfs:label 'Y' ."
-    result, notes = filled("r", "out", head("a", "b", "c"), turtle, fan_out=2)
-    assert result.triples == (("a", "r", "X"), ("a", "r", "Y"))
-    assert [re.findall(r"\d+", note) for note in notes] == [["2", "6"]]
 
 
 @pytest.mark.parametrize(

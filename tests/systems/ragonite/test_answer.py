@@ -32,13 +32,6 @@ from kgwb.systems.ragonite.records import Source
 from kgwb.terms import Term, local_part
 
 
-def test_a_passage_gives_its_value_and_triples() -> None:
-    run, _ = answered(answer=cited(("Denis Villeneuve", 2)))
-    [value] = answer_of(run).values
-    assert value.term == iri("denis")
-    assert value.support and all(iri("denis") in triple for triple in value.support)
-
-
 def test_a_count_is_supported_by_the_ids_that_were_counted() -> None:
     query = "SELECT count(*) AS n, group_concat(id) AS ids FROM film WHERE director = 'denis'"
     run, _ = answered(sql(query), passages(), FINISH, answer=cited(("3", 1), kind="count"))
@@ -114,38 +107,10 @@ def test_a_cited_text_is_what_its_column_and_row_say(
     assert notes_of(run) == []
 
 
-def test_of_things_of_one_name_none_is_cited_without_a_word() -> None:
-    kg = films(
-        "@prefix : <http://e/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> ."
-        ':one a :Film ; rdfs:label "Dune" ; :year 1984 . :two a :Film ; rdfs:label "Dune" ; :year 2021 .'
-    )
-    both = [URIRef("http://e/one"), URIRef("http://e/two")]
-    by_query = {
-        "SELECT id, name FROM film ORDER BY id": both,
-        "SELECT name, year FROM film ORDER BY year": both,
-        "SELECT DISTINCT name FROM film": [Literal("Dune")],
-    }
-    for query, terms in by_query.items():
-        uses = (sql(query), passages("xyz"), FINISH)
-        run, _ = answered(*uses, answer=cited(("Dune", 1)), kg=kg)
-        assert terms_of(run) == terms
-        [note] = notes_of(run)
-        assert "Dune" in note
-    uses = (sql("SELECT name, year FROM film WHERE year = 2021"), passages("xyz"), FINISH)
-    run, _ = answered(*uses, answer=cited(("Dune", 1)), kg=kg)
-    assert (terms_of(run), notes_of(run)) == (both[1:], [])
-
-
 def test_a_text_that_is_a_name_and_a_value_of_one_row_is_both_and_is_noted() -> None:
     run = ask_twins("SELECT name, year FROM film WHERE name = '1984'", "1984")
     assert set(terms_of(run)) == {a("film1984"), Literal(1984)}
     assert len(notes_of(run)) == 1
-
-
-def test_the_support_of_a_value_is_about_the_things_in_its_row() -> None:
-    run = ask_twins("SELECT id, colour FROM film_2 WHERE name = 'Orange'", "orange")
-    [value] = answer_of(run).values
-    assert value.support == ((a("picture"), a("colour"), Literal("orange")),)
 
 
 def test_each_id_in_each_table_can_be_cited() -> None:

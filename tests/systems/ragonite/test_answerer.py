@@ -7,40 +7,17 @@ from page import record_html
 from ragonite import (
     DIRECTED,
     FINISH,
-    answered,
     cited,
     passages,
     ragonite,
     script,
-    sql,
 )
-from rdflib import Literal
-from small import answer_of, iri
+from small import answer_of
 
-from kgwb.errors import InvalidReplyError, OverrideError
+from kgwb.errors import OverrideError
 from kgwb.llm import Scripted
 from kgwb.records import to_data
 from kgwb.systems.ragonite.records import CitedAnswer, Source
-
-
-def test_all_rows_of_a_source_need_not_be_copied() -> None:
-    query = sql("SELECT f.id AS ID, f.name, f.runtime FROM film f ORDER BY f.id")
-    uses = (query, passages(), FINISH)
-    wrong = cited(("all rows: id, budget", 1))
-    wrong_source = cited(("all rows: id", 2))
-    run, model = answered(*uses, answer=[wrong, wrong_source, cited(("all rows: id", 1))])
-    assert "no column 'budget'" in model.requests[-2].messages[-1].content
-    assert "source 2 has no column 'id'" in model.requests[-1].messages[-1].content
-    copied = ["arrival", "dune", "lynchs_dune", "sicario"]
-    same, _ = answered(*uses, answer=cited(*[(text, 1) for text in copied]))
-    assert answer_of(run) == answer_of(same)
-    assert len(answer_of(run).values) == 4
-    several, _ = answered(*uses, answer=cited(("All rows: id, RUNTIME", 1)))
-    terms = [value.term for value in answer_of(several).values]
-    assert terms == [iri("arrival"), Literal(116), *map(iri, copied[1:])]
-    both = {**cited(), "values": [{"value": "all rows: id", "sources": [1, 2]}]}
-    with pytest.raises(InvalidReplyError, match="must cite one source"):
-        answered(*uses, answer=[both] * 3)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,6 @@ from machine import (
     search,
     use,
 )
-from nasty_graphs import a
 from small import FILMS, SLOW, answer_of, keys
 
 import kgwb
@@ -57,25 +56,6 @@ def test_a_server_gives_the_same_results_as_its_file(
     for step in here.steps:
         assert str(there.output(step.key)) == str(step.output), step.key
         assert step.agent not in used or not step.output.error, step.output
-
-
-def test_results_that_are_shown_together_tell_terms_apart() -> None:
-    query = "SELECT ?x WHERE { <%s> <%s> ?x }"
-    english = query % (a("dune"), a("name"))
-    remote = [
-        goes("REMOTE", search()),
-        goes(
-            "EVAL_REMOTE", use("sparql_query", sparql=english), use("sparql_query", sparql=english)
-        ),
-    ]
-    _, model = answered(KG, remote=remote)
-    [results] = [
-        request.variables["results"]
-        for request in model.requests
-        if request.task == "robodata/eval_remote"
-    ]
-    rows = [line for line in str(results).splitlines() if "Same" in line]
-    assert sorted(set(rows)) == ['  "Same"@de', '  "Same"@en']
 
 
 def test_errors_of_queries_that_begin_alike_are_kept_apart(tmp_path: Path) -> None:
