@@ -34,7 +34,7 @@ from small import answer_of, films, iri, run_of, without_settings
 
 import kgwb
 from conformance.claims import Gap, conforms, violated_by
-from conformance.whole_runs import WholeRuns, check_whole_runs, open_in_order
+from conformance.whole_runs import WholeRuns, check_whole_runs, open_in_order, read_cases
 from kgwb.bench.questions import BenchQuestion
 from kgwb.bench.results import get_verdict, make_row
 from kgwb.kg import Graph
@@ -1761,112 +1761,6 @@ MANY_SIDED = """
 :novel rdfs:label "Dune (novel)" ; :basis :dune . :story :basis :dune .
 """ + " ".join(f":extra{n} :inspiredBy :dune ." for n in range(9))
 """A film with everything: languages, aliases, literals with units, a blank node, twins, things without labels."""
-NEIGHBOURS = use("explore_entity_neighbors", entity="orgx:dune", predicate="", limit=0)
-LOOKS = [
-    NEIGHBOURS,
-    use("explore_entity_neighbors", entity="orgx:dune", predicate="orgx:inspiredBy", limit=3),
-    use("sparql_query", sparql="SELECT ?s ?o WHERE { ?s orgx:starring ?o } ORDER BY ?o"),
-    use("sparql_query", sparql="ASK { orgx:dune orgx:director orgx:denis }"),
-    use("sparql_query", sparql="SELECT nothing"),
-    use("get_entity_info", entity="orgx:dune"),
-    use("get_property_info", property="orgx:inspiredBy"),
-    use("get_property_info", property="orgx:director"),
-]
-CLOSER = [
-    use("get_node", node="orgx:dune"),
-    use("get_node", node="orgx:jordan"),
-    use("get_edge", predicate="orgx:director"),
-    use("get_edge", predicate="orgx:place"),
-    use("query_local", sparql="SELECT ?o WHERE { orgx:dune orgx:starring ?o } ORDER BY ?o"),
-]
-FETCHES = [
-    fetch("orgx:director", "orgx:dune", "orgx:lynchs_dune"),
-    fetch("orgx:starring", "orgx:dune", others=("orgx:timothee",)),
-    fetch("orgx:inspiredBy", "orgx:dune", to=True),
-    fetch("orgx:basis", "orgx:dune", to=True, others=("orgx:novel",)),
-    use("fetch_node", node="orgx:jordan"),
-    use("fetch_node", node="orgx:nobody1"),
-    use("fetch_node", node="orgx:unknown"),
-]
-
-
-def said(*support: Any, text: str = "So it is.") -> dict[str, Any]:
-    """A sentence of the answer."""
-    return {"text": text, "support": [*support]}
-
-
-BUILT = use("build_local_graph", entity="orgx:dune", predicates=["orgx:director", "orgx:knows"])
-TYPES = use("build_local_graph", entity="orgx:dune", predicates=[])
-ALL_STATES: dict[str, Any] = {
-    "remote": [
-        goes("REMOTE", search(), search("Der Wüstenplanet"), thought="search it"),
-        goes("REMOTE", *LOOKS, thought="look around"),
-        goes("EVAL_REMOTE", BUILT, TYPES, thought="build it"),
-        goes("EVAL_REMOTE", search("nobody")),
-    ],
-    "eval_remote": [judges("UPDATE", "it is there"), judges("EVAL_LOCAL", "nothing more")],
-    "update": goes("EVAL_LOCAL", *FETCHES, thought="fetch it"),
-    "eval_local": [judges("LOCAL", "look"), judges("REMOTE", "more"), judges("PRODUCE", "go")],
-    "local": [goes("LOCAL", *CLOSER, thought="closer"), goes("EVAL_LOCAL", CLOSER[0])],
-    "assessment": [{"strategy": f"strategy {n}"} for n in range(9)],
-    "observation": [
-        {"judgement": f"judgement {n}", "advice": "" if n % 2 else f"advice {n}"} for n in range(9)
-    ],
-}
-
-
-def make_whole_runs() -> WholeRuns:
-    """Runs in ``paper`` and ``fast``, see the functions below, and two in ``reference``."""
-    wide = open_in_order(WIDE)
-    as_coded = {"after_remote": "remote_or_eval_remote"}
-    runs = {
-        "reference": answered(
-            "reference", films(MANY_SIDED), {"metacognition": True}, **ALL_STATES
-        ),
-        "reference: wide": answered("reference", wide, as_coded, **EXPLORED),
-    }
-    for name in ("paper", "fast"):
-        for title, run in {**make_runs(name), **make_wide_runs(name, wide)}.items():
-            runs[f"{name}: {title}"] = run
-    return runs
-
-
-def make_runs(profile_name: str) -> WholeRuns:
-    """Runs through all states, without reflection, up to the limits, over a cut graph, and all kinds of answers."""
-    apart = goes("EVAL_LOCAL", fetch("orgx:director", "orgx:dune"), FETCHES[4])
-    loop = {
-        "remote": goes("EVAL_REMOTE", search()),
-        "eval_local": judges("REMOTE"),
-        "update": apart,
-    }
-    empty = {"remote": goes("EVAL_REMOTE", search("x")), "eval_remote": judges("EVAL_LOCAL")}
-    two = [said(PROVEN[0], ["orgx:denis"]), said(INVENTED, PROVEN[1], text="And so?")]
-    kinds = {
-        "count": produce(
-            kind="count", answers=["orgx:dune", "orgx:denis", "orgx:timothee"], sentences=two
-        ),
-        "yes": produce(kind="yes", answers=[], sentences=two[:1]),
-        "no values": produce(answers=["orgx:lost"], missing="the rest", sentences=two),
-        "nothing": produce(kind="nothing", answers=[], missing="all of it"),
-    }
-    cut = {**ALL_STATES, "eval_local": [judges("REMOTE"), judges("PRODUCE")]}
-    kg = films(MANY_SIDED)
-    with_metacognition = {"metacognition": True}
-    runs = {
-        "all states": answered(profile_name, kg, with_metacognition, **ALL_STATES),
-        "unreflected": answered(profile_name, kg, {"self_reflection": False}, **ALL_STATES),
-        "urgency": answered(profile_name, kg, {**with_metacognition, "turn_limit": 14}, **loop),
-        "urgency, odd": answered(
-            profile_name, kg, {**with_metacognition, "turn_limit": 15}, **loop
-        ),
-        "batch": answered(profile_name, kg, **empty),
-        "cut": answered(profile_name, kg, {"shown_chars": 300, "memory_chars": 900}, **cut),
-    }
-    for name, reply in kinds.items():
-        runs[name] = answered(profile_name, kg, produce=reply)
-    return runs
-
-
 WIDE = (
     "@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> ."
     ':hub rdfs:label "Hub" ; rdfs:comment "the middle"@en, "die Mitte"@de ; :told "2", 2, "two"@en, "two"@de .'
@@ -1876,96 +1770,17 @@ WIDE = (
     )
 )
 """A thing with more predicates, neighbours, facts and namesakes than any limit of the code shows."""
-EVERY_LOOK = [
-    search("Spoke"),
-    search("Hub of"),
-    use("explore_entity_neighbors", entity="orgx:hub", predicate="", limit=0),
-    use("explore_entity_neighbors", entity="orgx:hub", predicate="orgx:of", limit=2),
-    use("sparql_query", sparql="SELECT ?s WHERE { ?s orgx:of orgx:hub } ORDER BY ?s"),
-    use("get_entity_info", entity="orgx:hub"),
-    use("get_property_info", property="orgx:of"),
-    use("get_property_info", property="orgx:nowhere"),
-]
-EVERY_FETCH = [
-    use("build_local_graph", entity="orgx:n7", predicates=["orgx:next", "orgx:of"]),
-    use("build_local_graph", entity="orgx:n0", predicates=["orgx:of", "orgx:p0", "orgx:told"]),
-    use(
-        "build_local_graph",
-        entity="orgx:hub",
-        predicates=["orgx:next", *(f"orgx:p{n}" for n in range(30))],
-    ),
-]
-WIDE_FETCHES = [
-    fetch("orgx:of", "orgx:hub", to=True),
-    fetch("orgx:told", "orgx:hub"),
-    fetch("orgx:next", "orgx:n1", "orgx:n1", "orgx:n3", others=("orgx:n2", "orgx:n4", "orgx:n9")),
-    fetch("orgx:next"),
-]
 
 
-TO_HUB = [goes("REMOTE", search("Hub")), goes("EVAL_REMOTE", *EVERY_FETCH[:2])]
-FAR: dict[str, Any] = {"eval_remote": judges("UPDATE"), "remote": TO_HUB}
-EXPLORED: dict[str, Any] = {
-    **FAR,
-    "remote": [
-        goes("PRODUCE", search()),
-        goes("REMOTE", use("get_node", node="orgx:hub")),
-        goes("REMOTE", *EVERY_LOOK, thought="  look\n at it "),
-        goes("EVAL_REMOTE", *EVERY_FETCH),
-    ],
-    "update": [
-        goes("REMOTE"),
-        goes("EVAL_LOCAL", *[WIDE_FETCHES[3]] * 13),
-        goes("EVAL_LOCAL", *WIDE_FETCHES),
-    ],
-}
-
-
-def make_wide_runs(profile_name: str, kg: Graph) -> WholeRuns:
-    """Runs over WIDE without what limits them, with replies that no state allows, and answers that are not proved."""
-    to_local = {
-        "eval_local": [judges("UPDATE"), judges("LOCAL"), *[judges("PRODUCE")] * 2],
-        "remote": [
-            goes("EVAL_REMOTE"),
-            goes("REMOTE", search("Spoke")),
-            goes("EVAL_LOCAL", *EVERY_FETCH[:2]),
-        ],
-        "local": [
-            goes("LOCAL", use("get_edge", predicate="orgx:next")),
-            goes("EVAL_LOCAL", search()),
-            *[goes("EVAL_LOCAL", use("get_node", node="orgx:n7"))] * 5,
-        ],
-    }
-    of_two = [["orgx:n7", "orgx:of", "orgx:hub"], ["orgx:n7"], ["orgx:n7", "orgx:of"], []]
-    says = [said(of_two[0], text="One."), said(of_two[1], text="Two."), said(text="Three.")]
-    answers = ["orgx:n8", "orgx:n7", "two", "2", "orgx:n7", "Spoke", "orgx:lost"]
-    kinds = {
-        "things": produce(answers=answers, sentences=[said(of_two[0]), *says], missing="more"),
-        "cut support": produce(answers=["orgx:hub"], sentences=[said(*of_two)]),
-        "in order": produce(
-            answers=answers[:2],
-            sentences=[said(of_two[0]), said(["orgx:n8", "orgx:of", "orgx:hub"]), said(of_two[0])],
-        ),
-        "yes, half of it": produce(kind="yes", answers=[], sentences=says[:2]),
-        "no": produce(kind="no", answers=["orgx:hub"], sentences=says[:1]),
-        "yes, unproved": produce(kind="yes", answers=[], sentences=says[1:]),
-        "counted": produce(kind="count", answers=answers[:4], sentences=[]),
-        "no sentence": produce(answers=["orgx:hub"], sentences=[]),
-    }
-    after_remote = {"after_remote": "remote_or_eval_local"}
-    runs = {
-        "wide": answered(profile_name, kg, **EXPLORED),
-        "to the local evaluation": answered(
-            profile_name, kg, {**after_remote, "shown_chars": 2_000}, **to_local
-        ),
-        "no longer asked": answered(
-            profile_name, kg, {"turn_limit": 5, "metacognition": True}, **FAR
-        ),
-    }
-    for name, reply in kinds.items():
-        runs[f"wide: {name}"] = answered(
-            profile_name, kg, **FAR, update=goes("EVAL_LOCAL"), produce=reply
-        )
+def make_whole_runs() -> WholeRuns:
+    """Runs through all states, up to the limits, over cut graphs, and with all kinds of answers."""
+    graphs = {"many sided": films(MANY_SIDED), "wide": open_in_order(WIDE)}
+    runs: dict[str, tuple[Run, Scripted]] = {}
+    for title, case in read_cases("robodata").items():
+        kg = graphs.get(case.get("graph", ""))
+        for name in (case["profile"],) if "profile" in case else ("paper", "fast"):
+            settings, replies = case.get("settings", {}), case.get("replies", {})
+            runs[f"{name}: {title}"] = answered(name, kg, settings, **replies)
     return runs
 
 

@@ -37,8 +37,6 @@ def filled(
     return result, run.steps[-1].notes
 
 
-
-
 @pytest.mark.parametrize(
     ("names", "relation", "fan_out", "row_limit", "note"),
     [
