@@ -9,13 +9,11 @@ from __future__ import annotations
 import sqlite3
 import tempfile
 from contextlib import closing
-from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 from ragonite import (
-    ANSWERERS,
     FINISH,
     MESS,
     PREFIXES,
@@ -36,10 +34,17 @@ from small import answer_of, films, without_settings
 
 import kgwb
 from conformance.claims import Gap, conforms, violated_by
-from conformance.whole_runs import WholeRuns, check_whole_runs, open_in_order, run_to_end
-from kgwb.kg import Graph, sample_path
+from conformance.whole_runs import (
+    WholeRuns,
+    check_whole_runs,
+    open_in_order,
+    read_cases,
+    run_to_end,
+)
+from kgwb.kg import sample_path
 from kgwb.kg.embeddings import DEFAULT_MODEL, Embeddings
 from kgwb.llm import Scripted
+from kgwb.run import Run
 from kgwb.run.answers import Dialogue, Turn
 from kgwb.systems.ragonite import database_file
 from kgwb.systems.ragonite.annotations import Change, add_changes, open_annotations
@@ -1296,18 +1301,6 @@ ns1:fuelType rdfs:label "fuel type" .
 :hat a ns1:Product ; ns1:name "Hat" ; ns1:madeFor :bmw-ix3, :electric .
 """.replace("{LONG_NOTE}", "a long note, " * 40 + "and its end")
 """Figure 2 with everything: several types, labels and languages, units, N:M, a blank node, no label, a long text."""
-EVERY_TABLE = [
-    "SELECT * FROM car_product ORDER BY id",
-    "SELECT * FROM car ORDER BY id",
-    "SELECT * FROM product ORDER BY id",
-    "SELECT * FROM car_product_color ORDER BY 1, 2",
-    "SELECT * FROM car_product_is_similar_to ORDER BY 1, 2",
-    "SELECT count(*) AS n, avg(weight) AS mean FROM car",
-    "SELECT id, note FROM car WHERE note IS NOT NULL",
-    "SELECT price FROM nothing",
-    "SELECT subject FROM _triples",
-    "SELECT random()",
-]
 IMPROVED = [
     Change("car_product", name="base_car"),
     Change("car_product", "id", name="baseCarId"),
@@ -1321,67 +1314,6 @@ IMPROVED = [
 BMW_DIALOGUE = Dialogue(
     (Turn("Which BMW is electric?", ("bmw-ix3", "bmw-ix-m60"), text="Two are."), Turn("And old?"))
 )
-
-
-def make_whole_runs() -> WholeRuns:
-    """Runs over every table and passage, with forced uses and retries, improved tables, and each configuration."""
-    folder = Path(tempfile.mkdtemp())
-    kg = open_in_order(BMW)
-    improved = folder / "annotations.jsonl"
-    add_changes(improved, IMPROVED)
-    tables = [sql(query) for query in EVERY_TABLE]
-    cited_all = cited(("all rows: id", 1), ("Hat", 2), text="These [1], and more [2].")
-    heights = "SELECT baseCarId, name, height FROM base_car WHERE height > 1670"
-    sparql = use("sparql", query="SELECT ?s WHERE { ?s <https://schema.org/seats> 5 } ORDER BY ?s")
-    failing = use("sparql", query="SELECT")
-    all_passages = {"passages": 50}
-    uses: dict[str, Any] = {
-        "tables": ([*tables, passages("hat")], {"rounds": 11}),
-        "passages": ([tables[0], passages("electric"), FINISH], all_passages),
-        "forced after an error": ([passages(), FINISH, tables[7], tables[1]], {}),
-        "forced without rounds": ([passages(), passages("hat"), passages("X1"), tables[7]], {}),
-        "forced passages": ([tables[7], tables[7], tables[0], passages("hat")], {}),
-        "few rows": ([tables[1], passages("X1"), FINISH], {"rows": 2}),
-        "improved": ([sql(heights), passages(), FINISH], {"annotations": str(improved)}),
-        "sql alone": ([tables[0], FINISH], {"ablation": "sql_only"}),
-        "passages alone": ([passages(), FINISH], {"ablation": "passages_only"}),
-        "no reverses": (
-            [passages("X1"), tables[0], FINISH],
-            {**all_passages, "reverse_facts": False},
-        ),
-    }
-    runs = {}
-    for profile_name, (name, (replies, changes)) in product(("paper", "fast"), uses.items()):
-        answer = cited_all if name == "passages" else cited(("bmw-ix3", 1), text="It [1].")
-        model = Scripted(script(*replies, answer=answer))
-        settings = settings_of(profile_name, **changes)
-        run = ragonite(model, kg=kg, dialogue=BMW_DIALOGUE, settings=settings)
-        runs[f"{profile_name}: {name}"] = (run_to_end(run), model)
-    replies = {
-        **script(answer=cited(("bmw-ix3", 1))),
-        "ragonite/tool_selector_sparql": [failing, sparql, FINISH],
-    }
-    model = Scripted(replies)
-    alone = settings_of("paper", ablation="sparql_only", rows=1)
-    runs["sparql alone"] = (ragonite(model, kg=kg, settings=alone).go(), model)
-    published = settings_of("reference", **all_passages)
-    runs["reference"] = answered(passages("X1"), tables[0], FINISH, kg=kg, settings=published)
-    runs["reference, forced"] = answered(
-        passages(), FINISH, tables[7], kg=kg, settings=published, answer=cited(("bmw-ix3", 1))
-    )
-    many = open_in_order(MANY)
-    for name, (turtle, query) in SMALL_GRAPHS.items():
-        small = open_in_order(PREFIXES + turtle)
-        for profile_name in ("paper", "fast"):
-            settings = settings_of(profile_name, passages=30)
-            uses = [sql(query), passages("a"), FINISH]
-            runs[f"{profile_name}: {name}"] = answered(
-                *uses, answer=cited(), kg=small, settings=settings
-            )
-    for profile_name in ("paper", "fast"):
-        for name, run in make_many_runs(profile_name, many).items():
-            runs[f"{profile_name}: {name}"] = run
-    return runs
 
 
 @conforms(
@@ -1432,137 +1364,35 @@ LONG_TALK = Dialogue(
         Turn(f"Question {n}?", (f"answer {n}",), text="said " * 60 + f"{n} [1].") for n in range(70)
     )
 )
-SMALL_GRAPHS = {
-    "mess": (MESS, "SELECT s.*, unit FROM ship s LEFT JOIN length l ON l.id = s.length"),
-    "an instance that is a class": (
-        ":noir a :Genre ; :since 1940 . :western a :Genre ; :since 1903 . :laura a :noir ; :year 1944 ."
-        " :director a :Role , rdfs:Class ; :since 1895 . :laura :director :otto . :Genre rdfs:label 'genre' .",
-        "SELECT * FROM genre",
-    ),
-    "a range beside its end": (
-        ':b a :B ; :depth "10-20 m" ; :depthLow 3 . :c a :B ; :depth "1-2 m" .',
-        "SELECT * FROM b",
-    ),
-    "several ranges": (
-        ':b a :DepthLow ; :depth "10-20 m", "3-4 m" .',
-        "SELECT * FROM depth_low_depth",
-    ),
-    "two links": (
-        ':f a :Film ; rdfs:label "F" ; :name "other" ; :id 7 ; :director :p ; :director_2 :q ; :star :p, :q .'
-        " :p a :Person . :q a :Person .",
-        "SELECT * FROM film JOIN film_star ON film.id = film_star.film",
-    ),
-    "twins": (
-        '<http://f/Agent> rdfs:label "Agent" . :Agent rdfs:label "Agent" .'
-        ' :a a :Agent ; rdfs:label "A" ; :name "x", "y" . :c a :Agent . :b a <http://f/Agent> ; rdfs:label "B" .',
-        "SELECT * FROM agent, agent_2",
-    ),
-    "level sums": (
-        ":a a :Shop ; :share 0.1, 0.2, 0.3 . :b a :Shop ; :share 0.2, 0.4, 0.0 . :c a :Shop ; :share 0.6 .",
-        "SELECT shop, sum(share), avg(share) = 0.2 FROM shop_share GROUP BY shop",
-    ),
-    "pages": (
-        f":ix3 a :Car ; :url <https://cars.example/{'a' * 80}/i.html?x=1,2> ; :fuel <http://e/fuel/electric> ."
-        ' :x7 a :Car ; :url <https://cars.example/n> . <https://cars.example/n> rdfs:label "Its page" .',
-        "SELECT * FROM car",
-    ),
-    "one highest class": (
-        ":Dog rdfs:subClassOf :Animal . :Cat rdfs:subClassOf :Animal ; :partOf :Zoo ."
-        " :d a :Dog ; :likes :c . :c a :Cat . :p a owl:ObjectProperty .",
-        "SELECT * FROM animal",
-    ),
-    "eight and nine values": (
-        " ".join(f':c{n} a :C ; :colour "c{n}" ; :shade "s{n % 8}" .' for n in range(9)),
-        "SELECT * FROM c",
-    ),
-    "names that SQLite has": (
-        ':a a :C ; :option "x", "y" ; :order 1 ; :sqlite 2 . :C rdfs:label "Pragma" . :order rdfs:label "1st é" .',
-        "SELECT 1",
-    ),
-}
-"""Graphs in Turtle, with a query of their tables."""
-HATS = sql("SELECT id, name AS Label, price FROM hat ORDER BY name, id")
-FIRMS = sql(
-    "SELECT f.*, c.code FROM firm AS f LEFT JOIN firm_code AS c ON c.firm = f.id ORDER BY order_, code"
-)
-ANSWERS: dict[str, Any] = {
-    "all rows": [
-        cited(("all rows: id, prices", 1)),
-        cited(("All rows:  Label , id", 9)),
-        cited(("all rows: Label, ID", 1)),
-    ],
-    "faults": [
-        cited(("hat1", 1), text="It [7]."),
-        {**cited(text="It."), "values": [{"value": "hat1", "sources": []}]},
-        cited(("hat1", 1), ("hat1", 3), ("Hat 2", 2), text="It [1], [2]."),
-    ],
-    "two sources": {**cited(text="It [1]."), "values": [{"value": "Hat 1", "sources": [1, 2]}]},
-    "twins": cited(("Hat 1", 1), ("Hat 30", 1), ("59 euros", 1), ("made up", 1)),
-    "yes": [cited(("yes", 1), kind="boolean"), cited(("TRUE ", 1), kind="boolean")],
-    "count": cited(("60", 1), kind="count"),
-    "nothing fits": cited(("None", 1)),
-    "no value": cited(text="I do not know [1]."),
-}
-"""Replies of the agent that answers, the last of them valid."""
+DIALOGUES = {"bmw": BMW_DIALOGUE, "long": LONG_TALK}
 
 
-def make_many_runs(profile_name: str, kg: Graph) -> WholeRuns:
-    """Runs over MANY, with texts beside the graph, all rows and tables, a long dialogue, and every kind of answer."""
+def make_whole_runs() -> WholeRuns:
+    """Runs over every table and passage, with texts, improved tables, retries, and each configuration and answer."""
     folder = Path(tempfile.mkdtemp())
-    texts = folder / "texts"
+    improved, texts = folder / "annotations.jsonl", folder / "texts"
+    add_changes(improved, IMPROVED)
     texts.mkdir()
     long_text = "\n\n".join(
         f"# Part {n}\n\nHats of the firm, part {n}. " + "More. " * 200 for n in range(3)
     )
     (texts / "hats.md").write_text(long_text, encoding="utf-8")
     (texts / "note.txt").write_text("The firm makes hats.\n\nNobody else does.", encoding="utf-8")
-    every = {"passages": 90}
-    said = [HATS, passages("hat 1"), FINISH]
-    runs = {
-        "talk": answered(
-            *said,
-            answer=cited(("hat1", 1)),
-            kg=kg,
-            dialogue=LONG_TALK,
-            settings=settings_of(profile_name),
-        ),
-        "texts": answered(
-            *(passages("Who makes hats?"), FIRMS, passages("part 2"), FINISH),
-            answer=cited(("The firm makes hats.", 1), ("firm", 2), text="It [1]."),
-            kg=kg,
-            settings=settings_of(profile_name, documents=str(texts), **every),
-        ),
-        "a part": answered(
-            *(sql("SELECT * FROM hat ORDER BY id"), passages("firm"), FINISH),
-            answer=cited(("hat1", 1)),
-            kg=kg,
-            settings=settings_of(profile_name, part="http://many.example/Hat", rows=100, **every),
-        ),
-    }
-    for name, answer in ANSWERS.items():
-        model = Scripted(script(*said, answer=answer))
-        run = ragonite(model, kg=kg, settings=settings_of(profile_name))
-        runs[f"answers: {name}"] = (run_to_end(run), model)
-    model = Scripted(
-        {
-            "ragonite/tool_selector_sparql": [
-                use("sparql", query="ASK { ?s <http://many.example/open> true }"),
-                use(
-                    "sparql",
-                    query="SELECT ?s ?t WHERE { ?s <http://many.example/text> ?t } ORDER BY ?t",
-                ),
-                use(
-                    "sparql",
-                    query="SELECT ?c WHERE { <http://many.example/firm> <http://many.example/code> ?c }",
-                ),
-            ],
-            **dict.fromkeys(ANSWERERS, cited(("Firm", 2), ("7", 3), ("true", 1))),
-        }
-    )
-    runs["sparql"] = (
-        ragonite(model, kg=kg, settings=settings_of(profile_name, ablation="sparql_only")).go(),
-        model,
-    )
+    files = {"annotations": str(improved), "documents": str(texts)}
+    graphs = {"bmw": BMW, "many": MANY, "mess": PREFIXES + MESS}
+    opened = {name: open_in_order(turtle) for name, turtle in graphs.items()}
+    runs: dict[str, tuple[Run, Scripted]] = {}
+    for title, case in read_cases("ragonite").items():
+        kg = opened.get(case.get("graph")) or open_in_order(PREFIXES + case["turtle"])
+        settings = case.get("settings", {})
+        settings |= {name: files[name] for name in files.keys() & settings.keys()}
+        options = {"dialogue": DIALOGUES[case["dialogue"]]} if "dialogue" in case else {}
+        uses = [{"thought": "so", "action": action} for action in case["uses"]]
+        replies = {**script(*uses, answer=case["answer"]), "ragonite/tool_selector_sparql": uses}
+        for name in (case["profile"],) if "profile" in case else ("paper", "fast"):
+            model = Scripted(replies)
+            run = ragonite(model, kg=kg, settings=settings_of(name, **settings), **options)
+            runs[f"{name}: {title}"] = (run_to_end(run), model)
     return runs
 
 
