@@ -28,7 +28,8 @@ from machine import use as tool
 from pydantic import BaseModel
 from ragonite import FINISH, passages, sql
 from small import CHATTY, PAPER, alone, chatty, films, iri, predicates, qir, vertex
-from surveying import draft
+from surveying import FINE, draft
+from triads import template, triplets
 
 from hostile.corpus import HALVES, NUL, ORDERS, PLAIN, outcomes, texts
 from kgwb.errors import InvalidReplyError
@@ -62,7 +63,10 @@ from kgwb.systems.ragonite.tool_selector import Finish
 from kgwb.systems.robodata.records import Position, Visit
 from kgwb.systems.robodata.states import DECIDERS
 from kgwb.systems.surveyor import drafter
-from kgwb.systems.surveyor.records import Mention, Mentions, Part
+from kgwb.systems.surveyor.records import Draft, Executed, Mention, Mentions, Part
+from kgwb.systems.triad import advisor, decision_maker, generalist
+from kgwb.systems.triad import records as triads
+from kgwb.systems.triad.settings import TriadSettings
 
 MUTATED, FREE, PLAYED = 500, 200, 60
 """Replies tried of each agent: spoilt ones, free texts, and spoilt ones through the whole agent."""
@@ -305,6 +309,56 @@ def test_no_spoilt_reply_is_accepted_wrongly(name: str) -> None:
         lambda number: accepted(name, spoilt(valid, random.Random(number))),
     )
     assert 0 < sum(tried) < len(tried), "some do no harm, some do"
+
+
+TRIPLETS = (triads.Triplet("Dune", "directed by", "?person"),)
+KEPT = tuple(triads.Filled(query, ("Dune",), query.sparql, ("Denis",), 1) for query in QUERIES)
+BY_SPARQL = TriadSettings(query_options="sparql")
+
+
+@pytest.mark.parametrize(
+    ("prompt", "work", "wrong"),
+    [
+        (
+            "reviewer",
+            lambda run: drafter.review_draft(
+                "draft", MENTIONS, PART, Draft("ASK { }"), Executed("ASK { }"), run
+            ),
+            {**FINE, "verdict": "revise"},
+        ),
+        (
+            "own_knowledge_truth",
+            lambda run: advisor.answer_from_own_knowledge(ASKED, "yes or no", "nothing", run),
+            {"answer": "Maybe"},
+        ),
+        (
+            "query_choice_published",
+            lambda run: decision_maker.choose_query(triads.Queries("", (), KEPT), ASKED, (), run),
+            {"sparql": "ASK { }"},
+        ),
+        (
+            "triplets",
+            lambda run: generalist.extract_triplets(ASKED, (), run),
+            triplets("?x | by | ?y"),
+        ),
+        (
+            "template",
+            lambda run: generalist.write_template(TRIPLETS, ASKED, (), run),
+            template("ASK { }"),
+        ),
+        (
+            "written_query",
+            lambda run: generalist.write_query(TRIPLETS, (), ASKED, (), run),
+            template("DROP ALL"),
+        ),
+    ],
+)
+def test_what_an_agents_own_check_forbids_is_turned_away(
+    prompt: str, work: Callable[[Run], Any], wrong: Mapping[str, Any]
+) -> None:
+    settings = BY_SPARQL if prompt == "query_choice_published" else FAST
+    with pytest.raises(InvalidReplyError):
+        play(Case(prompt, work, (), settings=settings), json.dumps(wrong))
 
 
 @pytest.mark.parametrize("name", ["qir", "vertex_selection", "drafter", "tool_selector"])
