@@ -8,6 +8,7 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
+from lab_classes import hand_in
 from lost_repairs import REFERENCE_REPAIRS, find_first_wrong_agents
 from rdflib import URIRef
 
@@ -154,10 +155,7 @@ REJECTED = {
 def write_class(folder: Path) -> None:
     """Write the hand-ins of four students, one of them without a name, and the REJECTED files."""
     for name, answers in {"Ada": [[2, 4, 5]], "<i>Bob": [[1], [2], [3]], "Cleo": []}.items():
-        work = kgwb.lab(1, None)
-        for answer in answers:
-            work.check("1.1", answer)
-        work.hand_in(name, folder)
+        hand_in(name, folder, *answers)
     (folder / "lab1.json").write_text('{"kgwb_lab": 1}')  # as it is kept beside a notebook
     for file, text in REJECTED.items():
         (folder / file).write_text(text)
@@ -192,7 +190,7 @@ def test_two_students_of_one_name_are_both_counted_in_each_of_their_states(
     early = file.rename(file.with_stem(f"{file.stem}(1)")).name
     first.check("1.1", [2, 4, 5])
     first_file = first.hand_in("Ada", tmp_path).name
-    second_file = kgwb.lab(1, None).hand_in("ada", tmp_path).name
+    second_file = hand_in("ada", tmp_path).name
     [collected] = collect_hand_ins(tmp_path)
     names = {work.name for work in collected.works}
     assert names == {f"Ada ({first_file})", f"ada ({second_file})"}

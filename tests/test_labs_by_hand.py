@@ -1,15 +1,14 @@
 """Open answers: points and comments by hand, two graders, hidden checks, and feedback to students."""
 
-import csv
 import html
 from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
+from lab_classes import collect, hand_in, write_zip
 from page import press, text
 
 import kgwb
-from kgwb.cli import main
 from kgwb.errors import InputError
 from kgwb.labs.collecting import collect_hand_ins
 from kgwb.labs.feedback_pages import save_student_pages
@@ -137,17 +136,15 @@ def test_points_by_hand_count_in_place_of_those_of_the_check(
 ) -> None:
     grade_all(HandGrading("hand_ins", "ann", lab=lab), ("0", "0"), ("1", "0"), ("2", "1"))
     grade_all(HandGrading("hand_ins", "bob", lab=lab), ("0", "0"), ("2", "0"), ("2", "1"))
-    arguments = ["labs", "collect", "hand_ins", "--lab", str(lab), "--csv", "points.csv"]
-    assert main([*arguments, "--by-hand", "grades"]) == 0
+    rows = collect(Path("hand_ins"), "--lab", str(lab), "--by-hand", "grades")
     assert "ann, bob" in capsys.readouterr().out
-    with Path("points.csv").open(newline="") as file:
-        points = {row["student"]: (row["essays.1"], row["total"]) for row in csv.DictReader(file)}
+    points = {row["student"]: (row["essays.1"], row["total"]) for row in rows}
     expected = {"Ada": ("3", "4"), "Bob": ("1.5", "1.5"), "Cleo": ("1.5", "2.5"), "Dan": ("0", "0")}
     assert points == expected
-    page = Path("labs.html").read_text()
+    page = Path("class.html").read_text()
     assert page.count("1.5 by hand") == 2 and "<td>2.5</td>" in page
-    assert main(["labs", "collect", "hand_ins", "--lab", str(lab)]) == 0
-    assert "by hand" not in Path("labs.html").read_text()
+    collect(Path("hand_ins"), "--lab", str(lab))
+    assert "by hand" not in Path("class.html").read_text()
 
 
 def test_a_grade_holds_as_long_as_the_answer_is_the_same(lab: Path) -> None:
@@ -177,18 +174,15 @@ def test_a_hidden_check_runs_at_collecting_only(
 ) -> None:
     assert kgwb.lab(lab, None).check("essays.1", "a subject").state == "right"
     lab.with_name("collecting.py").write_text(HIDDEN)
-    arguments = ["labs", "collect", "hand_ins", "--check", "--csv", "points.csv"]
-    assert main([*arguments, "--lab", "essays.py"]) == 0
+    collect(Path("hand_ins"), "--check", "--lab", "essays.py")
     assert "too short" not in capsys.readouterr().out
-    assert main([*arguments, "--lab", "collecting.py"]) == 0
-    printed = capsys.readouterr().out
-    assert printed.count("hidden check: it is too short") == 2  # Bob and Cleo
-    assert main([*arguments, "--lab", "collecting.py", "--language=de", "--feedback=back"]) == 0
+    options = ["--check", "--lab=collecting.py", "--language=de", "--feedback=back"]
+    rows = collect(Path("hand_ins"), *options)
+    assert capsys.readouterr().out.count("Prüfung: it is too short") == 2  # Bob and Cleo
     [page] = [path.read_text() for path in Path("back/Cleo").iterdir()]
     assert "verborgene Prüfung: it is too short" in page
     assert page.count("gelöst") == page.count("versucht") == 1  # two tasks in the table
-    with Path("points.csv").open(newline="") as file:
-        points = {row["student"]: row["essays.1"] for row in csv.DictReader(file)}
+    points = {row["student"]: row["essays.1"] for row in rows}
     assert points == {"Ada": "1", "Bob": "0", "Cleo": "0", "Dan": "0"}
 
 
@@ -197,7 +191,7 @@ def test_hidden_checks_can_be_added_to_the_labs_of_kgwb(here: Path) -> None:
     file.write_text(
         HIDDEN.replace('str(Path(__file__).with_name("essays.py"))', "1").replace("essays.1", "1.2")
     )
-    kgwb.lab(1, None).hand_in("Ada", here / "hand_ins")
+    hand_in("Ada", here / "hand_ins")
     [collected] = collect_hand_ins(here / "hand_ins", open_lab=make_lab_opener(file, "de"))
     assert collected.lab.tasks["1.2"].hidden_checks and not load_lab(1).tasks["1.2"].hidden_checks
     assert collected.lab.title == load_lab(1, "de").title
@@ -211,8 +205,8 @@ def test_each_student_gets_feedback_with_points_and_comments(lab: Path) -> None:
             "Save and next",
             **{"points-0": "1", "points-1": "0.5", "comment": answer.answer[:9] + " & so"},
         )
-    arguments = ["labs", "collect", "hand_ins", "--lab", str(lab), "--by-hand", "grades"]
-    assert main([*arguments, "--feedback", "feedback"]) == 0
+    options = ["--by-hand", "grades", "--feedback", "feedback"]
+    collect(Path("hand_ins"), "--lab", str(lab), *options)
     pages = {path.parent.name: path.read_text() for path in Path("feedback").rglob("*.html")}
     assert set(pages) == set(ANSWERS)
     assert "1 of 2 points" in pages["Ada"] and "it has a  &amp; so" in pages["Ada"]
@@ -221,10 +215,10 @@ def test_each_student_gets_feedback_with_points_and_comments(lab: Path) -> None:
 
 
 def test_feedback_stays_in_its_folder_whatever_a_zip_names_its_files(here: Path) -> None:
-    handed_in = kgwb.lab(1, None).hand_in("Ada", here / "hand_ins").read_bytes()
-    with ZipFile("all.zip", "w") as archive:
-        for name in ("../../up.json", "/root.json", "C:\\x.json"):
-            archive.writestr(name, handed_in)
+    names = ("../../up.json", "/root.json", "C:\\x.json")
+    write_zip(
+        here / "all.zip", dict.fromkeys(names, hand_in("Ada", here / "hand_ins").read_bytes())
+    )
     out = here / "deep" / "er" / "feedback"
     before = set(here.rglob("*.html"))
     count = save_student_pages(collect_hand_ins(here / "all.zip"), out, None)
@@ -248,7 +242,7 @@ def test_no_page_of_feedback_takes_the_place_of_another_student_s(here: Path) ->
         "Ida": "class/two.zip/lab1.json",
     }
     for student, place in students.items():
-        handed_in = kgwb.lab(1, None).hand_in(student, here / "made")
+        handed_in = hand_in(student, here / "made")
         zipped, is_zip, name = place.partition(".zip/")
         if is_zip:
             (here / "class").mkdir(exist_ok=True)

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
 from typing import Any
-from zipfile import ZipFile
 
 import pytest
+from lab_classes import collect, hand_in, write_zip
 
 import kgwb
 from kgwb.cli import main
@@ -133,14 +133,6 @@ def test_a_longest_job_that_does_not_end_well_takes_no_other_with_it(
     assert {json.loads(line)["job"] for line in process.stdout.splitlines()} == {0, 2}
 
 
-def write_zip(path: Path, files: dict[str, bytes]) -> Path:
-    """Write a zip of these files."""
-    with ZipFile(path, "w") as archive:
-        for name, data in files.items():
-            archive.writestr(name, data)
-    return path
-
-
 @pytest.mark.parametrize(
     ("place", "student_id", "late"),
     [
@@ -156,20 +148,16 @@ def write_zip(path: Path, files: dict[str, bytes]) -> Path:
 def test_the_students_id_is_read_from_each_platforms_folders(
     tmp_path: Path, place: str, student_id: str, late: str
 ) -> None:
-    data = kgwb.lab(1, None).hand_in("Ada", tmp_path / "made").read_bytes()
-    [collected] = collect_hand_ins(write_zip(tmp_path / "all.zip", {place: data}))
-    [work] = collected.works
-    assert (work.file.student_id, work.name) == (student_id, "Ada")
-    table = save_points([collected], tmp_path / "points.csv")
-    [row] = csv.DictReader(table.read_text().splitlines())
-    assert (row["id"], row["late"]) == (student_id, late)
+    data = hand_in("Ada", tmp_path / "made").read_bytes()
+    [row] = collect(write_zip(tmp_path / "all.zip", {place: data}))
+    assert (row["student"], row["id"], row["late"]) == ("Ada", student_id, late)
 
 
 def test_links_broken_zips_and_submissions_without_a_file_are_said(tmp_path: Path) -> None:
-    secret = kgwb.lab(1, None).hand_in("Secret", tmp_path / "elsewhere")
+    secret = hand_in("Secret", tmp_path / "elsewhere")
     folder = tmp_path / "class"
     folder.mkdir()
-    data = kgwb.lab(1, None).hand_in("Ada", tmp_path / "made").read_bytes()
+    data = hand_in("Ada", tmp_path / "made").read_bytes()
     (folder / "link.json").symlink_to(secret)
     (folder / "linked").symlink_to(secret.parent)
     (folder / "broken.zip").write_bytes(b"PK\x03\x04 no zip")
@@ -194,22 +182,14 @@ def test_a_zip_that_unpacks_to_gigabytes_is_not_read_whole(tmp_path: Path) -> No
 
 
 def test_points_are_weighted_and_lateness_is_told_by_the_time_of_the_platform(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
 ) -> None:
     work = do_lab()
     work.hint("1.2")
-    for submission in (
-        "ada+lab1+2026-11-24 17:59:00 UTC",
-        "=cmd()+lab1+2026-11-24 18:01:00 UTC",
-    ):
-        folder = tmp_path / "class" / submission
-        folder.mkdir(parents=True)
-        work.hand_in("Ada" if submission.startswith("ada") else "=cmd()", folder)
-    arguments = ["labs", "collect", str(tmp_path / "class"), "--due", "2026-11-24T18:00+00:00"]
-    arguments += ["--points", "1.10=2.5", "--csv", str(tmp_path / "points.csv")]
-    assert main([*arguments, "--out", str(tmp_path / "class.html")]) == 0
-    assert "points.csv" in capsys.readouterr().out
-    second, first = csv.DictReader((tmp_path / "points.csv").read_text().splitlines())
+    for student, time in (("Ada", "17:59:00"), ("=cmd()", "18:01:00")):
+        work.hand_in(student, tmp_path / "class" / f"{student}+lab1+2026-11-24 {time} UTC")
+    options = ["--due", "2026-11-24T18:00+00:00", "--points", "1.10=2.5"]
+    second, first = collect(tmp_path / "class", *options)
     assert (first["late"], second["late"]) == ("no", "yes")
     assert (first["1.10"], first["1.2"], first["total"]) == ("2.5", "0", "7.5")
     assert (first["tries"], first["hints"]) == ("7", "1")
@@ -220,7 +200,7 @@ def test_points_are_weighted_and_lateness_is_told_by_the_time_of_the_platform(
     "arguments", [["--points", "1.1=x"], ["--points", "9.9=1"], ["--due", "soon"]]
 )
 def test_wrong_points_and_times_are_errors(tmp_path: Path, arguments: list[str]) -> None:
-    kgwb.lab(1, None).hand_in("Ada", tmp_path)
+    hand_in("Ada", tmp_path)
     table = ["--csv", str(tmp_path / "points.csv"), "--out", str(tmp_path / "x.html")]
     assert main(["labs", "collect", str(tmp_path), *arguments, *table]) == 2
 
