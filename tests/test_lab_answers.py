@@ -4,7 +4,6 @@ import re
 import tomllib
 from dataclasses import replace
 from functools import cache
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +16,6 @@ from kgwb.labs.texts import Message, Texts, list_languages
 
 FILE = Path(__file__).with_name("lab_answers.toml")
 ANSWERS = tomllib.loads(FILE.read_text(encoding="utf-8"))
-LEAST_RIGHT = 8
-LEAST_WRONG = 12
-LEAST_KINDS = 2
-"""Feedbacks that the wrong answers of a task get."""
 
 
 @cache
@@ -72,15 +67,6 @@ def give(number: int, language: str, task: str, answer: str) -> tuple[str, str]:
         return state, "feedback.no-answer"
     keyed = replace(work.lab.tasks[task], texts=Keys(language, work.lab.texts.texts))
     return state, check_answer(keyed, given)
-
-
-def test_every_task_has_enough_right_and_wrong_answers() -> None:
-    assert sorted(ANSWERS) == sorted(name for _, name in TASKS)
-    for answers in ANSWERS.values():
-        wrong = list(chain.from_iterable(answers["wrong"].values()))
-        assert len(set(answers["right"])) >= LEAST_RIGHT
-        assert len(set(wrong)) >= LEAST_WRONG
-        assert len(answers["wrong"]) >= LEAST_KINDS
 
 
 @pytest.mark.long

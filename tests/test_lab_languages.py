@@ -148,7 +148,7 @@ def test_all_that_a_task_shows_is_in_the_language(number: int, language: str) ->
 def test_feedback_hints_and_the_page_of_a_student_are_in_the_language() -> None:
     texts = read_catalogue("de")
     work = kgwb.lab(1, language="de")
-    wrong = work.check("1.1", [1, 2])
+    wrong = work.check("1.1", [3, 1, 2])
     assert wrong.text == texts["1.1.wrong"].replace("{choice}", "1")
     assert texts["badge.wrong"] in wrong._repr_html_()
     right = work.check("1.1", "2, 4 und 5")

@@ -19,10 +19,11 @@ from kgwb.kg.label_search import normalize
 from kgwb.labs import LabWork, recorded
 from kgwb.labs.collecting import collect_hand_ins
 from kgwb.labs.live import try_prompt
+from kgwb.labs.material import format_reply
 from kgwb.labs.pages import render_class_page
 from kgwb.labs.points import Grading
 from kgwb.labs.recorded import FIRST_WRONG_AGENTS, open_lost_run
-from kgwb.labs.tasks import LAB_MODULES, MAX_HINTS, compare_choices, load_lab
+from kgwb.labs.tasks import LAB_MODULES, MAX_HINTS, load_lab
 from kgwb.labs.texts import load_texts, translate_notebook
 from kgwb.llm import Scripted
 from kgwb.records import to_data
@@ -106,21 +107,6 @@ def test_hints_come_one_by_one_and_do_not_give_the_answer_away(number: int, name
     assert not [text for text in literals for hint in task.hints if text in normalize(hint)]
 
 
-@pytest.mark.parametrize(
-    ("chosen", "feedback"),
-    [
-        ([3, 1, 1], ""),
-        ([9, 8, 2], "unknown 8"),
-        ([2, 1], "wrong 2"),
-        ([], "missing"),
-    ],
-)
-def test_chosen_options_are_compared_with_the_right_ones(chosen: list[int], feedback: str) -> None:
-    texts = {"unknown": "unknown {choice}", "wrong": "wrong {choice}", "missing": "missing"}
-    problem = compare_choices(chosen, (1, 3), range(1, 5), **texts)
-    assert load_texts().render(problem) == feedback
-
-
 def test_work_is_kept_and_handed_in(here: Path) -> None:
     kgwb.lab(1).check("1.1", [1])
     work = kgwb.lab(1)  # as after a restart of the kernel
@@ -161,47 +147,6 @@ def write_class(folder: Path) -> None:
         (folder / file).write_text(text)
 
 
-def test_hand_ins_of_a_class_are_collected(tmp_path: Path) -> None:
-    write_class(tmp_path)
-    [collected] = collect_hand_ins(tmp_path)
-    assert [work.name for work in collected.works] == ["<i>Bob", "Ada", "Cleo", "lab1.json"]
-    assert (collected.count_solved("1.1"), collected.stuck_students("1.1")) == (1, ["<i>Bob"])
-    problems = {row.file.place: row.problem for row in collected.missing}
-    assert set(problems) == set(REJECTED)
-    assert "99" in problems["lab.json"]
-    assert "8.8" in problems["other.json"]
-
-
-def test_the_latest_file_of_a_student_counts(tmp_path: Path) -> None:
-    work = kgwb.lab(1, None)
-    file = work.hand_in("Ada", tmp_path)
-    file.rename(file.with_stem(f"{file.stem} (1)"))
-    work.check("1.1", [2, 4, 5])
-    work.hand_in("ADA", tmp_path)
-    [collected] = collect_hand_ins(tmp_path)
-    assert [work.hand_in.progress("1.1").state for work in collected.works] == ["solved"]
-
-
-def test_two_students_of_one_name_are_both_counted_in_each_of_their_states(
-    tmp_path: Path,
-) -> None:
-    first = kgwb.lab(1, None)
-    file = first.hand_in("Ada", tmp_path)
-    early = file.rename(file.with_stem(f"{file.stem}(1)")).name
-    first.check("1.1", [2, 4, 5])
-    first_file = first.hand_in("Ada", tmp_path).name
-    second_file = hand_in("ada", tmp_path).name
-    [collected] = collect_hand_ins(tmp_path)
-    names = {work.name for work in collected.works}
-    assert names == {f"Ada ({first_file})", f"ada ({second_file})"}
-    assert collected.count_solved("1.1") == 1
-    earlier, same_name = collected.all_remarks()
-    assert early in earlier
-    assert first_file in same_name and second_file in same_name
-    assert all(remark.text in str(collected) for remark in collected.remarks)
-    assert all(remark.text in render_class_page([collected]) for remark in collected.remarks)
-
-
 def test_a_work_keeps_its_identity_when_the_kernel_is_restarted(here: Path) -> None:
     (here / "lab1.json").write_text('{"kgwb_lab": 1}')  # of an earlier version
     files = {kgwb.lab(1).hand_in("Ada").name for _ in range(2)}
@@ -216,6 +161,11 @@ def test_the_class_page_shows_all_hand_ins_as_text(
     for _ in range(2):  # the page of the first time is none of the submissions
         assert main(["labs", "collect", str(tmp_path), "--out", str(file)]) == 0
     [collected] = collect_hand_ins(tmp_path, skipped={file})
+    assert [work.name for work in collected.works] == ["<i>Bob", "Ada", "Cleo", "lab1.json"]
+    assert (collected.count_solved("1.1"), collected.stuck_students("1.1")) == (1, ["<i>Bob"])
+    problems = {row.file.place: row.problem for row in collected.missing}
+    assert set(problems) == set(REJECTED)
+    assert "99" in problems["lab.json"] and "8.8" in problems["other.json"]
     assert str(collected) in capsys.readouterr().out
     page = file.read_text()
     assert page == render_class_page([collected], Grading())
@@ -253,23 +203,6 @@ def test_editing_a_recorded_run_changes_no_figure() -> None:
     row = recorded.answers_of_system("dog")[4]
     row.run.step_back(3)
     assert row.run.answer is not None and row.run.totals.model_calls == row.totals.model_calls
-
-
-@pytest.mark.parametrize(
-    ("muted", "left"),
-    [
-        ((1, 2), ("Inception", "The Prestige")),
-        ((0, 1, 2, 3), ("nothing",)),
-    ],
-)
-def test_feedback_names_the_films_left_without_the_muted_triples(
-    muted: tuple[int, ...], left: tuple[str, ...]
-) -> None:
-    answer = kgwb.recording("films/chatty_kg/4").answer
-    assert answer is not None
-    triples = [answer.values[position].support[-1] for position in muted]
-    feedback = kgwb.lab(3, None).check("3.5", triples)
-    assert (feedback.state, feedback.text.partition(": ")[2]) == ("wrong", ", ".join(left))
 
 
 def test_a_recording_with_a_model_asks_it_only_what_an_edit_needs() -> None:
@@ -373,16 +306,9 @@ def test_a_check_that_fails_in_itself_says_so_and_does_not_count(
 
 
 def test_a_prompt_that_misleads_and_muted_triples_are_tried_with_a_model() -> None:
-    reply = {
-        "entities": ["Psycho"],
-        "unknowns": ["?who"],
-        "triples": [{"subject": "Psycho", "predicate": "director", "object": "?who"}],
-        "target": "?who",
-        "question_type": "list",
-        "beyond": [],
-    }
+    reply = format_reply(["Psycho"], ("Psycho", "director", "?who"))
     prompt = Prompts().text("chatty_kg/qir") + "\nAsk for the director.\n"
-    model = Scripted({"chatty_kg/qir": [json.dumps(reply)]})
+    model = Scripted({"chatty_kg/qir": [reply]})
     [tried] = kgwb.lab(2, None).try_live("2.5", prompt, model)
     assert (tried.attempts, tried.is_right) == (1, False) and "Hitchcock" in tried.answer
     answer = kgwb.recording("films/chatty_kg/4").answer
@@ -398,18 +324,7 @@ def test_a_prompt_that_misleads_and_muted_triples_are_tried_with_a_model() -> No
 
 
 def test_a_prompt_is_tried_with_a_model_and_each_question_says_what_came_of_it() -> None:
-    reply = json.dumps(
-        {
-            "entities": ["Spirited Away"],
-            "unknowns": ["?date"],
-            "triples": [
-                {"subject": "Spirited Away", "predicate": "release date", "object": "?date"}
-            ],
-            "target": "?date",
-            "question_type": "list",
-            "beyond": [],
-        }
-    )
+    reply = format_reply(["Spirited Away"], ("Spirited Away", "release date", "?who"))
     prompt = Prompts().text("chatty_kg/qir") + "\nBe brief.\n"
     model = Scripted({"chatty_kg/qir": ["no JSON", reply, *["no JSON"] * 9]})
     first, *others = try_prompt(prompt, model)

@@ -12,6 +12,7 @@ import kgwb
 from kgwb.cli import main
 from kgwb.errors import InputError
 from kgwb.labs.collecting import collect_hand_ins
+from kgwb.labs.pages import render_class_page
 from kgwb.labs.points import Grading
 from kgwb.labs.pseudonyms import Pseudonyms
 from kgwb.labs.roster import Roster
@@ -120,6 +121,7 @@ def test_a_work_counts_for_who_handed_it_in_whatever_name_it_has(tmp_path: Path)
     [collected] = collect_hand_ins(tmp_path / "class", roster=Roster(tmp_path / "class.csv"))
     assert [row.name for row in collected.works] == ["Ada Lovelace", "Bob Frost"]
     assert all("one work" in " ".join(collected.remarks_on(row)) for row in collected.works)
+    assert "one work" in str(collected) and "one work" in render_class_page([collected])
 
 
 def test_a_folder_may_have_a_name_in_which_spaces_are_underscores(tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def write_submissions(works: Works) -> Iterator[tuple[str, Files]]:
     lent = works.write("Lender")
     yield "Lender", {"Lender.json": lent}
     yield "Borrower", {"Borrower.json": lent.replace(b"Lender", b"Borrower")}
-    early = works.write("Twice", tasks={}, work_id="twice")
+    early = works.write("TWICE", tasks={}, work_id="twice")
     late = works.write("Twice", work_id="twice")
     yield "Twice", {"Twice.json": early, "Twice (1).json": late}
     kept = works.write("", work_id="kept")
@@ -215,7 +215,7 @@ def test_each_submission_has_a_row_and_none_has_the_points_of_another(
         ("Original", "one work"),
         ("Lender", "one work"),
         ("Borrower", "one work"),
-        ("Twin", "2 hand-ins have one name"),
+        ("Twin", "2 hand-ins have one name: Twin (Twin A.json), Twin (Twin B.json)"),
         ("Twice", "not counted: Twice.json"),
         ("Newer", "9.9.9"),
         ("Newest", "written by kgwb 9.9.9, this is"),

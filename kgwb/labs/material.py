@@ -19,7 +19,7 @@ DIALOGUE = (
 """The questions of the first task. Students number them from 1."""
 
 
-def _format_reply(entities: Sequence[str], *triples: tuple[str, str, str]) -> str:
+def format_reply(entities: Sequence[str], *triples: tuple[str, str, str]) -> str:
     """Return a reply of the QIR agent as JSON text, with these entities and (subject, predicate, object) triples.
 
     The only unknown and target is ?who, and the question type is "list".
@@ -37,15 +37,15 @@ def _format_reply(entities: Sequence[str], *triples: tuple[str, str, str]) -> st
 
 
 REPLIES = (
-    _format_reply(["Psycho"]),
-    _format_reply(["Psycho"], ("Psycho", "shoe size", "?who")),
+    format_reply(["Psycho"]),
+    format_reply(["Psycho"], ("Psycho", "shoe size", "?who")),
     "Sure! The composer of Psycho is Bernard Herrmann.",
-    _format_reply([], ("?film", "composer", "?who")),
-    f"Here you are:\n```json\n{_format_reply(['Psycho'], ('Psycho', 'composer', '?who'))}\n```",
-    _format_reply(["Psycho"], ("Psycho", "composer", "?who")).replace('"list"', '"person"'),
-    _format_reply(["Psycho"], ("Psycho", "composer", "")),
-    _format_reply(["Psycho"], ("?who", "composer", "Psycho")),
-    _format_reply(["Psycho"], ("Psycho", "composer", "?who")).replace(', "beyond": []', ""),
+    format_reply([], ("?film", "composer", "?who")),
+    f"Here you are:\n```json\n{format_reply(['Psycho'], ('Psycho', 'composer', '?who'))}\n```",
+    format_reply(["Psycho"], ("Psycho", "composer", "?who")).replace('"list"', '"person"'),
+    format_reply(["Psycho"], ("Psycho", "composer", "")),
+    format_reply(["Psycho"], ("?who", "composer", "Psycho")),
+    format_reply(["Psycho"], ("Psycho", "composer", "?who")).replace(', "beyond": []', ""),
 )
 """The replies of the third task of lab 2. Students number them from 1, and find those that are rejected."""
 CLAIMS = ("A", "B", "C", "D", "E", "F")
