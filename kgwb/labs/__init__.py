@@ -6,7 +6,6 @@ in a file beside the notebook. ``LabWork.hand_in`` writes the same file under th
 
 from __future__ import annotations
 
-import json
 import re
 import secrets
 from pathlib import Path
@@ -16,6 +15,7 @@ from kgwb.disk import __version__
 from kgwb.errors import InputError
 from kgwb.labs.answers import (
     CheckFailedError,
+    StoredAnswer,
     check_answer,
     find_edited_agent,
     store_answer,
@@ -81,16 +81,19 @@ class LabWork:
             problem = check_answer(asked, answer)
         except CheckFailedError as exc:
             return Feedback(asked, "wrong", str(exc))
+        stored = store_answer(answer)
         if not progress.tries:
             progress.first_agent = find_edited_agent(answer)
         if not problem or progress.state != "solved":
-            progress.data = store_answer(answer)
+            progress.data = stored
         if not problem:
             progress.state = "solved"
         elif progress.state == "open":
             progress.state = "tried"
         progress.tries += 1
-        progress.answers = [*progress.answers, _answer_to_text(answer)][-MAX_STORED_ANSWERS:]
+        progress.answers = [*progress.answers, _answer_to_text(answer, stored)][
+            -MAX_STORED_ANSWERS:
+        ]
         progress.times = [*progress.times, utc_now()][-MAX_STORED_ANSWERS:]
         progress.remark = _truncate(problem)
         self._write(self.path)
@@ -220,25 +223,18 @@ def lab(number: int | str | Path, path: str | Path | None = "", *, language: str
     return LabWork(opened, Path(file))
 
 
-def _answer_to_text(answer: object) -> str:
+def _answer_to_text(answer: object, stored: StoredAnswer | None) -> str:
     """Return an answer as the text that is kept, cut at MAX_ANSWER_CHARS characters.
 
     A text is kept as it is, a run as lines with its question, each override and the answer, and any
-    other value as JSON. Of a value that has no JSON form, only the name of the type is returned.
+    other value as the JSON that is stored. Of one that is not stored, the name of the type is returned.
     """
+    if isinstance(answer, Run):
+        edits = [f"{step}: {value!r}" for step, value in answer.overrides.items()]
+        answer = "\n".join([answer.question, *edits, f"→ {answer.answer}"])
     if isinstance(answer, str):
         return _truncate(answer)
-    if isinstance(answer, Run):
-        lines = [answer.question]
-        for step, value in answer.overrides.items():
-            lines.append(f"{step}: {value!r}")
-        lines.append(f"→ {answer.answer}")
-        return _truncate("\n".join(lines))
-    try:
-        text = json.dumps(answer, ensure_ascii=False)
-    except (TypeError, ValueError, RecursionError):
-        return f"a value of type {type(answer).__name__}"
-    return _truncate(text)
+    return _truncate(stored.text) if stored else f"a value of type {type(answer).__name__}"
 
 
 def _truncate(text: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kgwb.errors import KgwbError
@@ -43,14 +43,9 @@ def try_prompt(text: str, model: ChatModel | str) -> list[TriedQuestion]:
     agents use the model ``rules``. Raises PromptError for an invalid prompt, and what opening the
     model raises.
     """
-    opened = open_model(model)
     questions = load_questions("films")
-    tried = []
-    for place in TRIED_QUESTIONS:
-        row = questions[place]
-        expected = set(row["answer_labels"])
-        tried.append(_try_question(opened, text, row["question"], expected))
-    return tried
+    rows = [questions[place] for place in TRIED_QUESTIONS]
+    return _try_questions(text, model, {row["question"]: set(row["answer_labels"]) for row in rows})
 
 
 def try_misleading_prompt(text: str, model: ChatModel | str) -> list[TriedQuestion]:
@@ -58,8 +53,8 @@ def try_misleading_prompt(text: str, model: ChatModel | str) -> list[TriedQuesti
 
     Raises what ``try_prompt`` raises.
     """
-    gold = set(RIGHT_ANSWERS[MUSIC_QUESTION].labels)
-    return [_try_question(open_model(model), text, MUSIC_QUESTION, gold)]
+    right = RIGHT_ANSWERS[MUSIC_QUESTION]
+    return _try_questions(text, model, {right.question: set(right.labels)})
 
 
 def try_muted_triples(triples: Sequence[Triple], model: ChatModel | str) -> list[TriedQuestion]:
@@ -85,17 +80,21 @@ LIVE: dict[str, Callable[[Any, ChatModel | str], list[TriedQuestion]]] = {
 """How a task is tried with a model. The other tasks need none."""
 
 
-def _try_question(
-    model: ChatModel, text: str, question: str, right_labels: set[str]
-) -> TriedQuestion:
-    """Ask one question in a dialogue of its own, with the student's prompt for the QIR agent, and judge it.
+def _try_questions(
+    text: str, model: ChatModel | str, right_labels: Mapping[str, set[str]]
+) -> list[TriedQuestion]:
+    """Ask questions, each in a dialogue of its own, with the student's prompt for the QIR agent, and judge them.
 
-    The QIR agent asks ``model``; all others use ``rules``. Raises PromptError if ``text`` is not a
-    valid prompt file.
+    ``right_labels`` are those of the answer by question. The QIR agent asks ``model``; all others use
+    ``rules``. Raises PromptError if ``text`` is not a valid prompt file.
     """
-    workbench = Workbench(open_sample("films"), "rules", models={"qir": model})
-    run = workbench.begin(question).edit_prompt(PROMPT_NAME, text)
-    return _execute_and_judge(run, right_labels)
+    opened = open_model(model)
+    tried = []
+    for question, labels in right_labels.items():
+        workbench = Workbench(open_sample("films"), "rules", models={"qir": opened})
+        run = workbench.begin(question).edit_prompt(PROMPT_NAME, text)
+        tried.append(_execute_and_judge(run, labels))
+    return tried
 
 
 def _execute_and_judge(run: Run, right_labels: set[str]) -> TriedQuestion:

@@ -54,16 +54,12 @@ class Feedback:
         The first line of feedback on a right answer is left out, since the badge says the same.
         """
         icon, label_key = FEEDBACK_BADGES[self.state]
-        label = self.task.texts.get(label_key)
-        badge = h.state_badge(icon, label, pill=True)
+        badge = h.state_badge(icon, self.task.texts.get(label_key), pill=True)
         title = h.tag("b", f"{self.task.name} {self.task.title}")
-        parts = [h.div("row", title, badge)]
-        lines = self.text.splitlines()
+        lines = [h.div("soft", line) for line in self.text.splitlines()]
         if self.state == "right":
-            lines = lines[1:]  # the badge says that it is right
-        for line in lines:
-            parts.append(h.div("soft", line))
-        return h.div("stack tight", *parts)
+            del lines[0]  # the badge says that it is right
+        return h.div("stack tight", h.div("row", title, badge), *lines)
 
 
 def render_lab_page(lab: Lab, work: HandIn) -> str:
@@ -87,17 +83,9 @@ def render_progress_table(lab: Lab, work: HandIn) -> Html:
     for name, task in lab.tasks.items():
         progress = work.progress(name)
         state = render_state(progress, texts)
-        tries = progress.tries or ""
-        hints = progress.hints or ""
-        rows.append((name, task.title, state, tries, hints))
-    columns = [
-        texts.get("lab.task"),
-        "",
-        texts.get("lab.state"),
-        texts.get("lab.tries"),
-        texts.get("lab.hints"),
-    ]
-    return h.table(columns, rows)
+        rows.append((name, task.title, state, progress.tries or "", progress.hints or ""))
+    task_heading, *headings = map(texts.get, ("lab.task", "lab.state", "lab.tries", "lab.hints"))
+    return h.table([task_heading, "", *headings], rows)
 
 
 def render_state(progress: TaskProgress, texts: Texts) -> Html:

@@ -19,7 +19,6 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import chain
 from traceback import format_exc
 from typing import Any, NamedTuple
 
@@ -197,14 +196,14 @@ def check_again(lab: Lab, hand_ins: Sequence[HandIn]) -> list[dict[str, str]]:
     also at a second turn alone. Raises InputError if no process can be started.
     """
     answers_of = [_answers_of(lab, hand_in) for hand_in in hand_ins]
-    jobs = _make_jobs(answers_of)
+    seen: dict[_Answer, None] = {}
+    jobs = []
+    for answers in answers_of:
+        jobs.append([answer for answer in answers if answer not in seen])
+        seen |= dict.fromkeys(answers)
     results = _run_jobs(lab, jobs)
     # An answer that exceeds the limits takes others of its student with it: each has another turn.
-    missing_jobs = []
-    for answer in chain.from_iterable(jobs):
-        if answer not in results:
-            missing_jobs.append([answer])
-    results |= _run_jobs(lab, missing_jobs)
+    results |= _run_jobs(lab, [[answer] for answer in seen if answer not in results])
     found = []
     for hand_in, answers in zip(hand_ins, answers_of, strict=True):
         by_task = {answer.task: results.get(answer) for answer in answers}
@@ -226,29 +225,18 @@ def _answers_of(lab: Lab, hand_in: HandIn) -> list[_Answer]:
     return answers
 
 
-def _make_jobs(answers_of: Iterable[Sequence[_Answer]]) -> list[list[_Answer]]:
-    """Return a job for each student: the answers that no student before has. Students without any get no job."""
-    seen: set[_Answer] = set()
-    jobs = []
-    for answers in answers_of:
-        new_answers = [answer for answer in answers if answer not in seen]
-        seen.update(new_answers)
-        if new_answers:
-            jobs.append(new_answers)
-    return jobs
-
-
 def _run_jobs(lab: Lab, jobs: Sequence[Sequence[_Answer]]) -> dict[_Answer, str]:
     """Check the answers of the jobs, and return what is wrong with each, "" if it is right.
 
-    An answer whose check did not end is missing in the result. Where a process can be copied, one
-    process checks all jobs. Elsewhere, as on Windows, a process is started for each job. Raises
-    InputError if one cannot be started.
+    An answer whose check did not end is missing in the result, and jobs without answers are passed
+    over. Where a process can be copied, one process checks all jobs. Elsewhere, as on Windows, a
+    process is started for each job. Raises InputError if one cannot be started.
     """
     results: dict[_Answer, str] = {}
-    batches = [jobs] if hasattr(os, "fork") else [[job] for job in jobs]
-    for batch in filter(None, batches):
-        results |= _run_process(lab, batch)
+    filled = list(filter(None, jobs))
+    for batch in [filled] if hasattr(os, "fork") else [[job] for job in filled]:
+        if batch:
+            results |= _run_process(lab, batch)
     return results
 
 

@@ -176,7 +176,7 @@ def _read_path(path: Path, root: Path) -> Iterator[FoundFile]:
     status = path.lstat()
     changed = _format_time(datetime.fromtimestamp(status.st_mtime, UTC))
     if stat.S_ISREG(status.st_mode):
-        yield from _read_file(FoundFile(place, changed=changed), partial(open, path, "rb"))
+        yield from _read_file(FoundFile(place, changed=changed), lambda: path.open("rb"))
     elif stat.S_ISDIR(status.st_mode):
         yield FoundFile(f"{place}/")
     else:

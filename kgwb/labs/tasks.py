@@ -65,15 +65,14 @@ class Task:
         The parts are what was found, the lesson, and a question to discuss; each may be missing.
         "{answer}" in the first is replaced by the answer, shortened.
         """
-        parts = [self.texts.get("feedback.right")]
-        if "found" in self.lesson:
-            parts.append(self.lesson["found"].replace("{answer}", shorten(answer)))
-        if "lesson" in self.lesson:
-            parts.append(self.lesson["lesson"])
-        if "question" in self.lesson:
-            question = self.lesson["question"]
-            parts.append(self.texts.get("feedback.discuss", question=question))
-        return "\n".join(parts)
+        found, lesson, question = map(self.lesson.get, LESSON_PARTS)
+        parts = [
+            self.texts.get("feedback.right"),
+            found and found.replace("{answer}", shorten(answer)),
+            lesson,
+            question and self.texts.get("feedback.discuss", question=question),
+        ]
+        return "\n".join(filter(None, parts))
 
     def translate(self, texts: Texts) -> Task:
         """Return a copy of the task in which keys are replaced by their texts, for title, hints and lesson.
@@ -84,11 +83,9 @@ class Task:
         """
         hint_keys = self.hints or self._list_keys("hint", texts)
         rubric = self.rubric or dict.fromkeys(self._list_keys("rubric", texts), 1.0)
-        lesson = {}
-        for part in LESSON_PARTS:
-            key = self.lesson.get(part, f"{self.name}.{part}")
-            if part in self.lesson or texts.has(key):
-                lesson[part] = texts.get(key)
+        keys = {part: f"{self.name}.{part}" for part in LESSON_PARTS}
+        known = {part: key for part, key in keys.items() if texts.has(key)}
+        lesson = {part: texts.get(key) for part, key in (known | {**self.lesson}).items()}
         return replace(
             self,
             title=texts.get(self.title),
@@ -141,11 +138,8 @@ class Lab:
 
     def translate(self, texts: Texts) -> Lab:
         """Return the lab with all that students read as the texts have it."""
-        tasks = {}
-        for name, task in self.tasks.items():
-            tasks[name] = task.translate(texts)
-        title = texts.get(self.title)
-        return replace(self, title=title, tasks=tasks, texts=texts)
+        tasks = {name: task.translate(texts) for name, task in self.tasks.items()}
+        return replace(self, title=texts.get(self.title), tasks=tasks, texts=texts)
 
     def task(
         self,
