@@ -299,6 +299,7 @@ def _pieces(text: Any) -> list[Any]:
 
 
 class _QuietServer(ThreadingHTTPServer):
+    request_queue_size = 128
     connections = 0
 
     def process_request(self, *connected: Any) -> None:
