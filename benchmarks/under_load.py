@@ -73,8 +73,6 @@ class Figures:
 
     seconds: float = 0.0
     asked: int = 0
-    calls: int = 0
-    """Requests that the model server answered."""
     errors: list[str] = field(default_factory=list)
     different: list[str] = field(default_factory=list)
     """Questions whose run is not that of the question asked alone."""

@@ -247,6 +247,16 @@ def test_any_word_prefers_more_words_and_then_rare_ones() -> None:
     assert found.hits[0].iri == URIRef(f"{EX}0899")
 
 
+def test_normal_form() -> None:
+    texts = {
+        "  Ørsted &  Straße_1 ": "orsted strasse 1",
+        "É\x00e": "e e",
+        " ¿? ": "¿?",
+        "ﬁve": "five",
+    }
+    assert {text: normalize(text) for text in texts} == texts
+
+
 def test_a_slip_is_found_beside_many_numbers() -> None:
     numbered = LabelIndex.build(SHARED_WORDS)
     assert numbered.search("Thing nunber 78 delta", 1).hits[0].label == "Thing number 78 delta"

@@ -133,6 +133,18 @@ def test_a_muted_label_is_not_found_and_not_used_as_a_name() -> None:
     assert muted.names([iri("arrival")]) == there.names([iri("arrival")])
 
 
+def test_a_thing_without_a_label_is_not_found_once_its_last_fact_is_muted() -> None:
+    schema = "@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> . :a rdfs:isDefinedBy :apple ."
+    graph = graph_of(
+        f"@prefix : <http://x/> . {schema} :apple :p :b ; rdfs:seeAlso :c . :b :p :c ."
+    )
+    fact = x("apple"), x("p"), x("b")
+    assert kgwb.open_kg(graph).search("apple", 5).hits
+    muted = kgwb.open_kg(graph).without(fact)
+    assert not kgwb.open_kg(graph.remove(fact)).search("apple", 5).hits
+    assert not muted.search("apple", 5).hits
+
+
 def test_a_run_without_a_triple_has_another_answer_and_replays_the_same(tmp_path: Path) -> None:
     run = kgwb.Workbench(kgwb.open_kg("films")).ask("Who directed Arrival?")
     assert run.answer is not None

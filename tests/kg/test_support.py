@@ -92,6 +92,12 @@ def test_the_patterns_of_union_and_optional_count_where_they_match() -> None:
     }
 
 
+def test_the_triples_of_a_row_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queries, "MAX_TRIPLES_PER_VALUE", 2)
+    found = supported("SELECT (COUNT(*) AS ?n) { ?f :director :denis ; a ?type }")
+    assert [len(triples) for triples in found.values()] == [2]
+
+
 @pytest.mark.parametrize(("made", "by"), [("", "?d"), ("BIND(STR(?d) AS ?name)", "?name")])
 def test_a_group_has_the_triples_that_were_counted(made: str, by: str) -> None:
     query = f"SELECT {by} (COUNT(?f) AS ?n) WHERE {{ ?f :director ?d {made} }} GROUP BY {by}"
@@ -126,6 +132,12 @@ def test_an_ask_has_the_triples_of_one_solution() -> None:
         (): [*directed("lynchs_dune", by="lynch"), "lynchs_dune label Dune"]
     }
     assert supported("ASK { FILTER NOT EXISTS { :dune :director :lynch } }") == {(): []}
+
+
+def test_the_from_clause_is_kept() -> None:
+    sparql = START + "SELECT ?f FROM :nowhere WHERE { ?f :director :denis }"
+    dune = (iri("dune"),)
+    assert find_support_by_row(films(), sparql, ("f",), [dune]) == {dune: ()}
 
 
 def test_blank_nodes_of_the_graph_and_of_the_query_are_supported() -> None:

@@ -225,6 +225,15 @@ def test_a_survey_that_lacked_time_is_used_for_a_while_only(
     assert (survey_graph(engine.kg), engine.sent) == (whole, [])
 
 
+def test_a_survey_that_had_more_time_is_another_one(engine: Engine) -> None:
+    engine.seconds = 2 * SECONDS_OF_QUERY
+    short = survey_graph(engine.kg)
+    assert short.lacks
+    longer = survey_graph(engine.kg, timeout_s=10_000.0)
+    assert not longer.lacks
+    assert survey_graph(engine.kg) == short
+
+
 @pytest.mark.parametrize(
     ("errors", "is_kept"),
     [

@@ -21,6 +21,7 @@ from kgwb.kg.survey_records import (
 from kgwb.kg.survey_text import (
     MAX_INCOMING,
     MAX_KEPT_WRITERS,
+    MAX_UNUSED,
     MAX_VALUE_TYPES,
     SurveyWriter,
     writer_of_survey,
@@ -290,6 +291,15 @@ def test_what_a_limit_cuts_is_counted() -> None:
     [title] = [line for line in lines if line.startswith("  org:title: ")]
     assert title.count("text@") == MAX_VALUE_TYPES
     assert title.endswith(" or 2 other kinds of values")
+
+
+def test_declarations_beyond_the_limit_are_counted() -> None:
+    declared = " ".join(f":p{number} a owl:ObjectProperty ." for number in range(MAX_UNUSED + 3))
+    owl = "@prefix owl: <http://www.w3.org/2002/07/owl#> ."
+    written = writer(f"@prefix : <{EX}> . {owl} {declared} :a a :T ; :q 1 .")
+    [remark] = written.remarks()
+    assert remark.count("org:p") == MAX_UNUSED
+    assert remark.endswith(", and 3 more")
 
 
 def test_a_summary_counts_the_predicates_that_it_leaves_out() -> None:

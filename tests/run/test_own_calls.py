@@ -140,6 +140,13 @@ def test_an_edit_is_in_the_file_that_is_written_call_by_call(tmp_path: Path) -> 
     assert loaded.output("shout") == "REPLY TO GREET BOB."
 
 
+@pytest.mark.parametrize("text", ["Hello", "Hello\n[user]\nHi", ""])
+def test_a_text_without_roles_is_refused(text: str) -> None:
+    run, _ = greeting()
+    with pytest.raises(PromptError, match="role"):
+        run.edit_messages("greet", text)
+
+
 def test_the_messages_are_edited_in_the_debugger() -> None:
     run, _ = greeting()
     debugger = Debugger(session_of(run), step_key="greet")
@@ -250,6 +257,28 @@ def test_a_step_that_asks_something_else_the_second_time_says_so_with_both() -> 
     run.go()
     [note] = run["guess"].notes
     assert first in note and guessed(run) in note
+
+
+def test_a_request_that_is_made_again_after_an_error_is_noted_once() -> None:
+    asked = iter([1, 2, 2])
+    errors = iter([None, ValueError("busy"), None])
+
+    @agent
+    def look(text: str, run: Run) -> str:
+        def find() -> str:
+            error = next(errors)
+            if error is not None:
+                raise error
+            return "found"
+
+        try:
+            return run.call("look", {"number": next(asked)}, find)
+        except ValueError:
+            return run.call("look", {"number": next(asked)}, find)
+
+    run = run_agent(look, Scripted(reply_to)).go()
+    [note] = run["look"].notes
+    assert "asked something else the second time" in note
 
 
 def test_a_saved_run_that_asks_something_else_says_so_with_both(tmp_path: Path) -> None:

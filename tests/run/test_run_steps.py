@@ -70,6 +70,15 @@ def test_step_and_step_back_move_by_one_step_and_not_before_the_start() -> None:
     assert (keys(run.step()), model.call_count()) == (KEYS[:1], CALLS)
 
 
+def test_after_an_edit_the_edited_step_is_the_next() -> None:
+    run = made_up(Scripted(SCRIPT)).go()
+    run.override("look_up[Dune]", "a film 2").step()
+    assert keys(run)[-1] == "look_up[Dune]"
+    run.go(before="deciding")
+    run.override("split", ["Arrival"]).go(before="look_up")
+    assert keys(run) == ["split", "look_up[Arrival]"]
+
+
 def test_a_run_has_a_status_and_refuses_a_second_execution_at_the_same_time() -> None:
     model = Scripted({**SCRIPT, "made_up/guess": [unsure("one"), KeyboardInterrupt(), sure("two")]})
     run = made_up(model)
