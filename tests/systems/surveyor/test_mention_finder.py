@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 from small import films
-from surveying import (
-    draft,
-    mention,
-    script,
-)
+from surveying import QUESTION, REVIEWING, draft, mention, script, variables_of
 
 import kgwb
 from kgwb.llm import Scripted
@@ -21,3 +17,15 @@ def test_a_long_earlier_answer_is_not_taken_for_all_of_it() -> None:
     bench.setup.begin("Which of them are his?", Dialogue((earlier,))).go()
     [turn] = model.requests[0].variables["earlier"]
     assert len(turn["answers"]) + turn["more_answers"] == len(earlier.answers)
+
+
+def test_a_follow_up_question_is_completed_and_remembered() -> None:
+    full_question = "Where was Denis Villeneuve born?"
+    names = [mention("Denis Villeneuve"), mention("Denis Villeneuve", question=full_question)]
+    model = Scripted(script([draft()] * 2, names=names))
+    bench = kgwb.Workbench(films(), model, system="surveyor", settings=REVIEWING)
+    bench.ask(QUESTION)
+    run = bench.ask("And where was he born?")
+    [earlier] = variables_of(model, "mention_finder", "earlier")[1]
+    assert (earlier["question"], len(earlier["answers"])) == (QUESTION, 3)
+    assert variables_of(model, "reviewer", "question")[1] == run.turn.standalone == full_question
