@@ -171,6 +171,13 @@ def test_a_long_text_is_split_into_parts_that_the_model_reads_whole() -> None:
     assert (parts[0], len(parts)) == ("place of birth " * 84 + "place of ", 3)  # 254 tokens
 
 
+def test_a_few_texts_are_encoded_on_the_calling_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kgwb.kg.minilm.ThreadPoolExecutor", None)
+    folder = bundled_model_folder()
+    assert folder
+    assert MiniLM(folder).encode(["director"] * MAX_TEXTS_WITHOUT_THREADS).shape[1] == 384
+
+
 def test_the_default_needs_no_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)

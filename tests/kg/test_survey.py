@@ -215,6 +215,20 @@ def test_a_small_graph_that_refuses_to_look_at_all_instances_is_sampled(
     assert "power" in properties_by_name(classes_by_name(seen)["without a class"])
 
 
+def test_things_without_a_label_are_not_known_if_those_with_one_cannot_be_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def ask(query: str, select: Callable[[str], ResultSet]) -> ResultSet:
+        if "COUNT(DISTINCT ?v)" in query and "?label" in query:
+            raise GraphTimeoutError("too slow", hint="")
+        return select(query)
+
+    kg = films(SHOP)
+    assert SurveyBuilder(kg).build().unlabelled is not None
+    watch_queries(kg, monkeypatch, ask)
+    assert SurveyBuilder(kg).build().unlabelled is None
+
+
 def test_a_graph_that_answers_nothing_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     for error in (GraphTimeoutError, GraphUnreachableError):
         kg, select = films(), Mock(side_effect=error("gone", hint=""))

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import pytest
 import requests
 from hostile import servers
-from http_clients import CLIENTS, by_httpx, by_requests
+from http_clients import CLIENTS, by_httpx, by_requests, by_urllib
 from small import films
 
 import kgwb
@@ -200,6 +200,21 @@ def test_a_request_that_is_sent_until_its_reply_is_another_one_is_recorded_each_
     assert run.output("talk") == ["state 0", "state 1", "state 2"]
     assert run.go().output("talk") == ["state 0", "state 1", "state 2"]
     assert len(server.seen) == 3
+
+
+@pytest.mark.parametrize("accepted", ["text/csv", "application/sparql-results+xml"])
+def test_a_recorded_result_is_written_in_the_format_that_is_asked_for(
+    server: Server, accepted: str
+) -> None:
+    given = {"Accept": "application/sparql-results+json"}
+    url = server.url + PROTOCOLS["sparql"].path.replace("&format=json", "")
+    server.reply = (200, "application/sparql-results+json", PROTOCOLS["sparql"].reply)
+    run = run_of(lambda: by_urllib(url, None, given)[1]).go()
+    given["Accept"] = accepted
+    text = run.go().output("talk")
+    assert "http://example.org/dune" in text
+    assert not text.startswith("{")
+    assert len(server.seen) == 1
 
 
 def test_what_is_no_text_comes_back_byte_for_byte(server: Server, tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ from kgwb.build import (
     agent,
     ask_model,
 )
-from kgwb.errors import NotRecordedError, SettingError
+from kgwb.errors import NotRecordedError, PromptError, SettingError
 from kgwb.run.steps import call_key
 from kgwb.ui.debugger import Debugger
 from kgwb.ui.session import session_of
