@@ -35,8 +35,6 @@ from small import answer_of, films, iri, run_of, without_settings
 import kgwb
 from conformance.claims import Gap, conforms, violated_by
 from conformance.whole_runs import WholeRuns, check_whole_runs, open_in_order, read_cases
-from kgwb.bench.questions import BenchQuestion
-from kgwb.bench.results import get_verdict, make_row
 from kgwb.kg import Graph
 from kgwb.llm import ChatRequest, Scripted
 from kgwb.records import from_data
@@ -1487,15 +1485,6 @@ def test_what_no_support_set_proves_is_in_doubt(
     expected = IN_DOUBT if unproved else GIVEN
     assert judge_answer("Which?", answer).name == expected
     assert unproved in answer.doubt and bool(answer.doubt) == bool(unproved)
-
-
-def test_a_doubt_is_a_state_in_results_too() -> None:
-    question = BenchQuestion(id="1", question=QUESTION)
-    run, _ = answered("paper", produce=produce(INVENTED, kind="yes", answers=()))
-    row = make_row(question, run, None)
-    assert get_verdict(row) == IN_DOUBT
-    proved, _ = answered("paper")
-    assert get_verdict(make_row(question, proved, None)) == GIVEN
 
 
 # --- Metacognition

@@ -40,7 +40,7 @@ def locate(
         id="1",
         question=text,
         sparql=f"PREFIX : <{EX}> {query}",
-        answers=[EX + each for each in answers],
+        answers=[each if each == "false" else EX + each for each in answers],
     )
     settings = None
     if system == "ragonite":  # of so small a graph the passages have everything
@@ -60,6 +60,10 @@ def locate(
 
 OPEN = surveying.draft(asked="one")
 """A right draft that is reviewed, because it has several rows where it asks for one value."""
+
+
+NO = surveying.draft("ASK { org:dune org:director org:amy }", "yes or no")
+"""A right draft that is reviewed, because its answer is no."""
 
 
 class Told:
@@ -103,6 +107,8 @@ def cited(request: Any) -> Any:
          "mention_finder", "vertices"),
         ("surveyor", surveying.script(OPEN, surveying.revise(BY_OTHER)), SURVEYED, "reviewer", "review"),
         ("surveyor", surveying.script(OPEN, surveying.NOT_HERE), SURVEYED, "reviewer", "review"),
+        ("surveyor", surveying.script(NO, surveying.revise("ASK { org:dune org:director org:denis }")),
+         ("Is Dune by Amy Adams?", "ASK { :dune :director :amy }", ("false",)), "reviewer", "review"),
         ("robodata", machine.script(update=goes("EVAL_LOCAL", fetch("orgx:starring", "orgx:dune"))),
          WALKED, "update", "local graph"),
         ("robodata", machine.script(produce=produce(*machine.PROVEN, answers=["orgx:timothee"])), WALKED,

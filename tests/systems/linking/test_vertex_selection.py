@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from small import DIRECTED, FILMS, PAPER, REFERENCE, alone, chatty, films, iri, vertex
+from small import DIRECTED, FILMS, alone, chatty, films, iri, vertex
 
 from kgwb.errors import OverrideError
 from kgwb.llm import Scripted
@@ -65,25 +65,6 @@ def test_a_name_keeps_the_vertex_of_the_dialogue_unless_it_may_mean_another_now(
     chosen = vertex(2, "Dune")
     link, _, model = selected(DUNES, chosen, question=question, earlier=earlier)
     assert (link.vertex, model.call_count()) == (kept or DUNES[1], int(kept is None))
-
-
-FRUIT = (Candidate(iri("colour"), "orange", 1.0), Candidate(iri("company"), "Orange", 1.0))
-
-
-@pytest.mark.parametrize(("label", "chosen"), [("Orange", FRUIT[1]), ("orange", FRUIT[0])])
-def test_a_label_means_exactly_the_same_before_one_in_other_letter_case(
-    label: str, chosen: Candidate
-) -> None:
-    for settings in (PAPER, REFERENCE):
-        link, _, model = selected(
-            FRUIT, {"label": label}, name="vertex_selection_labels", settings=settings
-        )
-        assert link.vertex == chosen
-        assert model.requests[0].variables["labels"] == ["orange", "Orange"]
-    number = FRUIT.index(chosen) + 1
-    link, run, _ = selected(FRUIT, vertex(3 - number, label), vertex(number, label))
-    assert link.vertex == chosen
-    assert len(run["vertex_selection"].attempts) == 2  # the number of the other one is refused
 
 
 LANGUAGES = """

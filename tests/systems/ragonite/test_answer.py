@@ -21,7 +21,7 @@ from ragonite import (
     terms_of,
 )
 from rdflib import BNode, Literal, URIRef
-from small import answer_of, films, iri
+from small import answer_of, iri
 
 from kgwb.kg.embeddings import Embeddings
 from kgwb.run import Run
@@ -53,13 +53,6 @@ def test_that_nothing_fits_is_an_answer_with_its_evidence() -> None:
     shown = record_html(answer, of_system="ragonite")
     assert "Denis Villeneuve" in shown
     assert "no answer" not in shown
-    kg = films(
-        "@prefix : <http://e/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> ."
-        ' :none a :Film ; rdfs:label "None" . :g a :Film .'
-    )
-    query = sql("SELECT id, name FROM film")
-    run, _ = answered(query, passages(), FINISH, answer=cited(("none", 1)), kg=kg)
-    assert answer_of(run).labels == ("None",)
 
 
 def notes_of(run: Run) -> list[str]:

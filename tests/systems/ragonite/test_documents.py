@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 from ragonite import FINISH, QUESTION, RAGONITE, answered, cited, passages, ragonite, script, sql
-from rdflib import Literal
-from small import answer_of, films, iri
+from small import answer_of, films
 
 import kgwb
 from kgwb.errors import SettingError
@@ -78,53 +77,11 @@ def number_of(run: Run, words: str) -> int:
     return number
 
 
-MUSIC = "Who composed the music of Arrival?"
 COSTUMES = "Where were the stillsuits of Dune sewn?"
-BORDER = "Where was Sicario shot near the border?"
 
 
 def sources_found(folder: Path, sentence: str) -> Run:
     return ask(folder, sentence, cited(("arrival", 1)))
-
-
-@pytest.mark.parametrize(
-    ("sentence", "value", "text"),
-    [
-        (
-            MUSIC,
-            "Jóhann Jóhannsson",
-            ("reviews/arrival.md", "line 7", "composed the music of Arrival"),
-        ),
-        (
-            COSTUMES,
-            "Budapest",
-            ("dune.html", "line 3", "The stillsuits of Dune were sewn in Budapest."),
-        ),
-        (BORDER, "Veracruz", ("notes.jsonl", "line 1", "in Veracruz")),
-    ],
-)
-def test_a_question_that_only_a_text_answers_cites_it_by_file_and_line(
-    folder: Path, sentence: str, value: str, text: tuple[str, str, str]
-) -> None:
-    file, place, words = text
-    number = number_of(sources_found(folder, sentence), words)
-    said = cited((value, number), text=f"It is {value} [{number}].")
-    run = ask(folder, sentence, said)
-    [found] = answer_of(run).values
-    [supporting] = found.texts
-    assert (found.term, found.support) == (Literal(value), ())
-    assert (supporting.file, supporting.place) == (file, place)
-    assert value in supporting.text
-
-
-def test_a_thing_of_the_graph_that_a_text_names_is_the_thing_and_has_no_triple_of_the_text(
-    folder: Path,
-) -> None:
-    number = number_of(sources_found(folder, BORDER), "in Veracruz")
-    run = ask(folder, BORDER, cited(("Sicario", number)))
-    [value] = answer_of(run).values
-    assert (value.term, value.support) == (iri("sicario"), ())
-    assert [text.file for text in value.texts] == ["notes.jsonl"]
 
 
 # Where support is shown

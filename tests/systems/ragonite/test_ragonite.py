@@ -7,7 +7,6 @@ import sqlite3
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import engines
@@ -19,7 +18,6 @@ from ragonite import (
     FINISH,
     MESS,
     PREFIXES,
-    QUESTION,
     RAGONITE,
     answered,
     ask_twins,
@@ -36,7 +34,6 @@ from rdflib import URIRef
 from small import answer_of, films
 
 import kgwb
-from kgwb.cli import main
 from kgwb.disk import cache_dir
 from kgwb.errors import GraphError, SettingError
 from kgwb.kg import Graph, sample_path
@@ -49,7 +46,7 @@ from kgwb.terms import term_from_data
 
 @pytest.mark.long
 def test_a_named_part_of_an_endpoint_gives_the_tables_of_that_part_of_the_file(
-    virtuoso: Engine, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    virtuoso: Engine,
 ) -> None:
     url = virtuoso.load(sample_path("films"))
     there, here, model = kgwb.open_kg(url), kgwb.open_kg("films"), Scripted(script())
@@ -65,15 +62,6 @@ def test_a_named_part_of_an_endpoint_gives_the_tables_of_that_part_of_the_file(
     assert runs[0].output("sql[turn 1]").rows == runs[1].output("sql[turn 1]").rows != ()
     [value], [other] = (answer_of(run).values for run in runs)
     assert (value.term, {*value.support}) == (other.term, {*other.support})
-    runs[0].save(tmp_path / "run.jsonl")
-    given = [
-        *("--kg", url, "--system", "ragonite", "--model", f"replay:{tmp_path / 'run.jsonl'}"),
-        QUESTION,
-    ]
-    assert main(["ask", *given, *(f"--set={name}={value}" for name, value in part.items())]) == 0
-    assert answer["answer"] in capsys.readouterr().out
-    assert main(["ask", *given, "--set=max_triples=1500"]) != 0
-    assert "max_triples" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("label", ["Pragma option", "pragma_table_info", "Pragma", "sqlite master"])

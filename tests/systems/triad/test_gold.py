@@ -21,7 +21,6 @@ TEXT = "Where was the director of Arrival born?"
 SPARQL = f"PREFIX : <{EX}> SELECT DISTINCT ?city WHERE {{ :arrival :director ?d . ?d :birthPlace ?city }}"
 ASKED = BenchQuestion(id="1", question=TEXT, sparql=SPARQL, answers=(f"{EX}gentilly",))
 TWO_HOPS = triplets("Arrival | directed by | ?person", "?person | born in | ?city")
-GOOD = "SELECT DISTINCT ?city WHERE { <Arrival> <directed by> ?person . ?person <born in> ?city . }"
 
 
 class Model:
