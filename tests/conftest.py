@@ -26,7 +26,6 @@ LONG = {
     "test_phoenix.py",
     "test_real_server.py",
     "test_same_answers.py",
-    "test_small_model.py",
 }
 """Folders and files whose tests are all long: `make test-all` runs them, `make test` does not.
 

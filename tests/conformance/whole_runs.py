@@ -3,7 +3,8 @@
     python tests/conformance/whole_runs.py            write tests/conformance/whole_runs/SYSTEM.jsonl anew
     python tests/conformance/whole_runs.py SYSTEM     the same of one system
 
-A test of each system compares them, see ``check_whole_runs``. So nothing that a model is sent, and nothing that comes
+Questions, replies and settings are in SYSTEM.toml beside it, and made into runs by the test of the system, which
+compares them, see ``check_whole_runs``. So nothing that a model is sent, and nothing that comes
 of its replies, changes unseen. Where it changes on purpose, read the difference against the paper.
 """
 
