@@ -75,6 +75,30 @@ def edit_row(debugger: Cell, agent: str) -> Cell:
     return debugger.settle().tab("Edit as a form").wait("Use this result")
 
 
+def test_a_widget_of_a_restarted_kernel_says_so_and_can_not_be_pressed(lab: Site) -> None:
+    # It comes first: a page that is loaded again opens what other pages of the server have open.
+    with lab.open(lab.server.write("restarted.ipynb", RUN, "workbench.debug()")) as shown:
+        shown.run_all()
+        debugger = shown.cell(1).wait("Denis Villeneuve").settle()
+        shown.page.evaluate("void jupyterapp.commands.execute('notebook:restart-kernel')")
+        shown.page.get_by_role("button", name="Confirm Kernel Restart").click()
+        debugger.wait("The kernel was restarted: run this cell again.")
+        assert spoken(debugger) == "The kernel was restarted: run this cell again."
+        assert debugger.output.locator("[aria-busy=true]").count() == 0
+        assert debugger.output.locator("[inert] .kg").count() == 1
+        shown.page.evaluate("jupyterapp.commands.execute('docmanager:save')")
+        shown.reload()
+        debugger.wait("Denis Villeneuve")
+        debugger.wait("The kernel was restarted: run this cell again.")
+        assert "model not found" not in shown.text
+        expect(debugger.output.locator(".kg[data-static]")).to_have_count(1)
+        shown.page.evaluate("jupyterapp.commands.execute('notebook:run-all-cells')")
+        expect(debugger.button("To the start")).to_be_visible()
+        debugger.settle().click("To the start").wait("No answer yet")
+        # The debugger that a restarted kernel begins with writes remarks.
+        assert [line for line in shown.problems() if "kernel, stderr" not in line] == []
+
+
 def test_an_edit_and_its_undoing_leave_the_focus_at_the_step(page: NotebookPage) -> None:
     debugger = edit_row(open_debugger(page, "edit"), "qir").fill("relation 1", "was written by")
     press(debugger, "Use this result")
@@ -202,26 +226,3 @@ def test_a_question_is_stepped_edited_and_undone_without_seeing_it(page: Noteboo
     press(cell, "Continue")
     cell.wait("Not in this graph").settle()
     assert spoken(cell).startswith("execution: done, Not in this graph, ")
-
-
-def test_a_widget_of_a_restarted_kernel_says_so_and_can_not_be_pressed(lab: Site) -> None:
-    with lab.open(lab.server.write("restarted.ipynb", RUN, "workbench.debug()")) as shown:
-        shown.run_all()
-        debugger = shown.cell(1).wait("Denis Villeneuve").settle()
-        shown.page.evaluate("void jupyterapp.commands.execute('notebook:restart-kernel')")
-        shown.page.get_by_role("button", name="Confirm Kernel Restart").click()
-        debugger.wait("The kernel was restarted: run this cell again.")
-        assert spoken(debugger) == "The kernel was restarted: run this cell again."
-        assert debugger.output.locator("[aria-busy=true]").count() == 0
-        assert debugger.output.locator("[inert] .kg").count() == 1
-        shown.page.evaluate("jupyterapp.commands.execute('docmanager:save')")
-        shown.reload()
-        debugger.wait("Denis Villeneuve")
-        debugger.wait("The kernel was restarted: run this cell again.")
-        assert "model not found" not in shown.text
-        expect(debugger.output.locator(".kg[data-static]")).to_have_count(1)
-        shown.page.evaluate("jupyterapp.commands.execute('notebook:run-all-cells')")
-        expect(debugger.button("To the start")).to_be_visible()
-        debugger.settle().click("To the start").wait("No answer yet")
-        # The debugger that a restarted kernel begins with writes remarks.
-        assert [line for line in shown.problems() if "kernel, stderr" not in line] == []

@@ -224,6 +224,7 @@ CASES = [
          server={"streams": False}, only="openai", chats=3, first_token=False),
     Case("reset in the middle of an error", lambda api: [cut(api.error(500, "x" * 99), end="reset")],
          chats=2),
+    Case("a reply that takes a while", lambda api: [replace(api.reply(GOETHE), delay_s=0.5)], expect={"tries": 1}),
     Case("a reply after the timeout", forever=lambda api: Answer({}, delay_s=60), request={"timeout_s": 0.3},
          error=ModelTimeoutError, says=r"within 0\.3 s", hint="model_timeout_s"),
     Case("a stream that stalls", forever=lambda api: half(api, end="stall"),
