@@ -9,6 +9,7 @@ import re
 from base64 import b64decode
 from collections.abc import Iterator, Sequence
 from html.parser import HTMLParser
+from itertools import combinations
 from typing import Any
 
 import rdflib
@@ -104,6 +105,21 @@ HARMLESS = (
     + ("A-b.c, d/e: f!",) * EACH
     + ("A-b.c, d/e: f",) * EACH  # of an odd length, so that there are two facts
 )
+
+
+LONG_TEXTS = ("(" * 5_000, "(" * 5_001)
+"""Texts that no label is searched for, so that they are looked for among the values."""
+
+
+def bundles_with_long_texts() -> Iterator[tuple[str, ...]]:
+    """Harmless texts, of which one, two, three or all are too long to be searched for."""
+    for count in (1, 2, 3, EACH):
+        for places in combinations(range(EACH), count):
+            for start, text in enumerate(LONG_TEXTS):
+                bundle = list(HARMLESS[start : start + EACH])
+                for place in places:
+                    bundle[place] = text
+                yield tuple(bundle)
 
 
 PICTURE = "data:image/svg+xml;base64,"
