@@ -224,7 +224,7 @@ def test_with_pseudonyms_no_name_is_shown_and_a_student_keeps_the_pseudonym(
         shown.append([work.name for work in collected.works])
         pseudonyms.save()
     assert shown[0] == shown[1]
-    assert "Ada Lovelace" in file.read_text()
+    assert ",Ada Lovelace," in file.read_text()
     file.write_text("a,b\n")
     with pytest.raises(InputError, match="pseudonyms"):
         Pseudonyms(file)
