@@ -22,9 +22,14 @@ def test_a_reply_is_right_exactly_if_its_prompt_lacked_nothing_that_matters(
     assert (problem == "") == is_harmless, problem
 
 
-def test_the_feedback_on_a_poor_prompt_shows_what_came_of_it() -> None:
+def test_the_feedback_on_a_poor_prompt_shows_what_it_lacks_and_what_came_of_it() -> None:
     header = "".join(f"{name}: x\n" for name in ("purpose", "strategy", "source"))
-    prompt = f"---\n{header}variables: question\nreply: QirReply\n---\n[user]\n{{{{question}}}}"
-    feedback = kgwb.lab(2, None).check("2.1", prompt)
-    [recorded] = [recorded for recorded in load_replies() if recorded.lack == "2.1.no-fields"]
+    head = f"---\n{header}variables: question\nreply: QirReply\n---\n[user]\n"
+    work = kgwb.lab(2, None)
+    feedback = work.check("2.1", head + "Name the entities of {{question}}")
+    lack = work.lab.texts.get("2.1.no-field", name="unknowns")
+    [recorded] = [
+        each for each in load_replies() if (each.lack[4:], each.of) == ("no-field", "unknowns")
+    ]
+    assert lack in feedback.text
     assert recorded.reply in feedback.text and recorded.question in feedback.text
