@@ -129,8 +129,8 @@ FORMS: dict[str, Callable[[Submissions, Path], Path]] = {
     "folder of groups": lambda all_of, path: write_files(
         path,
         place(all_of[:20], "A/{student}/")
-        | place(all_of[20:37], "B/{student}/")
-        | place(all_of[37:], "of three/{student}/"),
+        | place(all_of[20:36], "B/{student}/")
+        | place(all_of[36:], "of three/{student}/"),
     ),
     "folder with a name like those of ILIAS": lambda all_of, path: write_files(
         path, place(all_of, "class_lab_1/{student}/")
