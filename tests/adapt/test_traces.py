@@ -344,6 +344,7 @@ def test_messages_in_events_and_under_older_names(opened: Opened) -> None:
 @pytest.mark.parametrize("row", read_table(DATA / "spans.jsonl"), ids=str)
 def test_what_a_span_says_is_read_from_its_attributes(opened: Opened, row: dict[str, Any]) -> None:
     run = opened(span(row["kind"], row["attributes"]))
+    assert run.question == row.get("question", run.question)
     if "answer" in row:
         assert str(run.answer) == row["answer"]
     elif "messages" in row:
