@@ -8,6 +8,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Literal
 
+from pydantic.json_schema import SkipJsonSchema
+
 from kgwb.build import (
     POLITE_SUBJECTS,
     AnswerKind,
@@ -18,7 +20,7 @@ from kgwb.build import (
     find_problems,
     try_to_ask,
 )
-from kgwb.systems.chatty_kg.records import LEFT_OUT, QIR, Fact, is_unknown
+from kgwb.systems.chatty_kg.records import LEFT_OUT, QIR, Comparison, Fact, is_unknown
 from kgwb.systems.chatty_kg.settings import ChattySettings
 
 BOOLEAN_OPENERS = frozenset(
@@ -63,13 +65,15 @@ class QirReply(PublishedReply):
     """The same, with what of the question the triples cannot say (``fast``)."""
 
     beyond: list[str]
+    comparisons: SkipJsonSchema[tuple[Comparison, ...]] = ()
+    """The model ``rules`` alone gives them: the schema that is sent to a model does not have them."""
 
 
 def find_qir_problems(qir: QIR, question: str) -> Iterator[str]:
     """Yield what is wrong with a QIR that a person put in; nothing if it is valid.
 
-    It must pass the checks of a model's reply, each unknown must be a SPARQL variable, and a QIR
-    with unknowns needs a target unless it is boolean.
+    It must pass the checks of a model's reply, each unknown must be a SPARQL variable, what is
+    compared must be an unknown, and a QIR with unknowns needs a target unless it is boolean.
     """
     triples = []
     for fact in qir.facts:
@@ -88,6 +92,9 @@ def find_qir_problems(qir: QIR, question: str) -> Iterator[str]:
     for name in dict.fromkeys((*qir.unknowns, *qir.selected)):
         if name and _make_variable(name) != name:
             yield f"{name!r} is not a variable; write {_make_variable(name)}"
+    for comparison in qir.comparisons:
+        if comparison.unknown not in qir.unknowns:
+            yield f"{comparison} compares what is in no triple"
     if qir.kind != "boolean" and qir.unknowns and not qir.target:
         yield f"the target is empty: say which of {', '.join(qir.unknowns)} is asked for"
 
@@ -281,7 +288,12 @@ def build_qir(
         fact = Fact(subject, relation, _clean_end(triple.object))
         folded = tuple(map(str.casefold, fact.as_tuple))
         facts.setdefault(folded, fact)
-    qir = QIR(tuple(facts.values()), beyond=_list_inexpressible(reply), doubts=_list_doubts(reply))
+    qir = QIR(
+        tuple(facts.values()),
+        beyond=_list_inexpressible(reply),
+        doubts=_list_doubts(reply),
+        comparisons=getattr(reply, "comparisons", ()),
+    )
     kind = reply.question_type
     if kind_from == "words":
         kind = determine_kind(question, kind) or "list"

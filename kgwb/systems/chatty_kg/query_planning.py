@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import math
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice, product
@@ -33,6 +34,7 @@ from kgwb.build import (
     is_amount,
     label_terms,
     make_row_values,
+    n3,
     patterns_to_sparql,
     read_values,
     variables_of,
@@ -69,6 +71,10 @@ MIN_FACTOR = 1e-3
 """The least similarity in the score of a combination; a similarity may be negative."""
 ROUNDING = 1e-9
 """Products of similarities that differ by a smaller part are taken for equal."""
+EXTREMES = ("max", "min")
+"""Operators of comparisons with all other values."""
+YEAR = re.compile(r"\d{4}")
+NUMBER = re.compile(r"[-+]?\d+(\.\d+)?")
 NO_ROWS = f"{NOT_IN_GRAPH}: no selected query has rows"
 """The reason of an answer without values."""
 
@@ -235,6 +241,7 @@ def _build_query(
     if qir.kind == "boolean" and settings.refuses_stored_false:
         filter_text += _refuse_stored_false(tuple(patterns))
     filter_text += named_filters
+    filter_text += _write_comparisons(qir, f"{patterns_to_sparql(patterns)} {filter_text}")
     head = f"SELECT DISTINCT {' '.join(qir.selected)} WHERE"
     if qir.kind == "boolean":
         head = "ASK"
@@ -246,6 +253,31 @@ def _build_query(
         score=round(score_combination(combination), 4),
         filters=filter_text,
     )
+
+
+def _write_comparisons(qir: QIR, where: str) -> str:
+    """Return FILTERs for the comparisons of a QIR, by the patterns and other filters of a query.
+
+    A year is compared as a number or with the beginning of a date. The greatest or least value is
+    that of a subquery for all that fulfils the other comparisons.
+    """
+    filters = ""
+    extremes = [each for each in qir.comparisons if each.operator in EXTREMES]
+    for comparison in qir.comparisons:
+        unknown, operator, value = comparison.unknown, comparison.operator, comparison.value
+        if comparison in extremes:
+            continue
+        as_text = f"STR({unknown}) {operator} {n3(Literal(value))}"
+        as_number = f"{unknown} {operator} {value}"
+        if YEAR.fullmatch(value):
+            filters += f"FILTER(IF(isNumeric({unknown}), {as_number}, {as_text})) "
+        else:
+            filters += f"FILTER({as_number if NUMBER.fullmatch(value) else as_text}) "
+    for number, comparison in enumerate(extremes):
+        unknown, best = comparison.unknown, f"?_best{number}"
+        head = f"SELECT ({comparison.operator.upper()}({unknown}) AS {best}) WHERE"
+        filters += f"{{ {head} {{ {where} {filters}}} }} FILTER({unknown} = {best}) "
+    return filters
 
 
 def _refuse_stored_false(patterns: Sequence[TriplePattern]) -> str:

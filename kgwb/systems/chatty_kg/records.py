@@ -89,6 +89,23 @@ class Fact(Record):
         return f"⟨{self.subject}, {self.relation}, {self.object}⟩"
 
 
+ComparisonOperator = Literal["<", "<=", ">", ">=", "!=", "max", "min"]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison(Record):
+    """A condition on the values of an unknown that no triple says: "more than 200", "the highest"."""
+
+    unknown: str
+    operator: ComparisonOperator
+    """"max" keeps the greatest of all values, and "min" the least."""
+    value: str = ""
+    """A number, a year, a date or a text. It is not used by "max" and "min"."""
+
+    def __str__(self) -> str:
+        return f"{self.unknown} {self.operator} {self.value}".strip()
+
+
 @dataclass(frozen=True, slots=True)
 class QIR(Record):
     """Question intermediate representation (E, U, R, RF) (Chatty-KG, Definition 3.2)."""
@@ -109,6 +126,8 @@ class QIR(Record):
     """
     doubts: tuple[str, ...] = ()
     """What the triples leave out of the question, so that the answer is in doubt."""
+    comparisons: tuple[Comparison, ...] = ()
+    """Conditions on the values of unknowns; language models are not asked for them."""
 
     @property
     def selected(self) -> tuple[str, ...]:
@@ -149,7 +168,8 @@ class QIR(Record):
         if not self.facts:
             return "no valid triples"
         asked_for = ", ".join(self.selected) or "yes or no"
-        return f"{pluralize(len(self.facts), 'triple')}, asks for {asked_for}"
+        conditions = "".join(f", {comparison}" for comparison in self.comparisons)
+        return f"{pluralize(len(self.facts), 'triple')}{conditions}, asks for {asked_for}"
 
     def summary(
         self, names: DisplayNames = NO_NAMES, *, limit: int | None = MAX_SUMMARY_PARTS
@@ -163,7 +183,7 @@ class QIR(Record):
             "count": f"how many {self.target}",
             "boolean": "yes or no",
         }
-        facts = " ".join(map(str, self.facts))
+        facts = " ".join(map(str, (*self.facts, *self.comparisons)))
         line = f"{facts} asks for {asked_for[self.kind]}"
         if self.beyond:
             line += f", {self}"

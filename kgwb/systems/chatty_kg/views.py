@@ -95,10 +95,12 @@ def render_facts(qir: QIR) -> Html:
 def render_qir(qir: QIR, context: RenderContext) -> Html:
     """Render the facts as chains, and folded as a table.
 
-    Between them is written that a count or yes or no is asked for, and what triples cannot express
-    or leave out, if any.
+    Between them is written what is compared, that a count or yes or no is asked for, and what triples
+    cannot express or leave out, if any.
     """
     parts = [render_facts(qir)]
+    if qir.comparisons:
+        parts.append(muted_text("; ".join(map(str, qir.comparisons))))
     if KIND_TEXTS[qir.kind]:
         parts.append(muted_text(KIND_TEXTS[qir.kind]))
     if qir.beyond:
