@@ -324,6 +324,17 @@ class RelationStep(NamedTuple):
     """Whether the next thing is the subject of the triple, and not the object."""
 
 
+class Comparison(NamedTuple):
+    """A condition on the values of an unknown: an operator and a number, year, date or text.
+
+    The operators "max" and "min" need no value.
+    """
+
+    unknown: str
+    operator: str
+    value: str = ""
+
+
 class ParsedQuestion(NamedTuple):
     """A question as triples, with what is asked for."""
 
@@ -331,6 +342,7 @@ class ParsedQuestion(NamedTuple):
     target: str
     """The unknown that is asked for; in a yes-or-no question, the subject that it is about."""
     kind: QuestionKind
+    comparisons: tuple[Comparison, ...] = ()
 
 
 def parse_question(question: str, kg: Graph | None) -> ParsedQuestion:

@@ -27,6 +27,8 @@ from kgwb.kg.embeddings import Embeddings
 from kgwb.kg.label_search import UNIT_WORDS, names_unit, normalize
 from kgwb.kg.queries import find_exact_values
 from kgwb.llm.rules import words as en
+from kgwb.llm.rules.classes import CLASS_RELATION, MAX_CLASS_WORDS, read_members
+from kgwb.llm.rules.conditions import NON_CONTENT_WORDS, find_condition, texts_in
 from kgwb.llm.rules.grammar import (
     IS_A_RELATION,
     ORIGIN_VERB,
@@ -106,21 +108,12 @@ MEANING_LEAD = 0.05
 """How much more like it that predicate must be than the next one."""
 LIKE_CLASS_SIMILARITY = 0.38
 """Similarity from which a word is taken for a class that no class of the graph is named by."""
-TRUE = "true"
-"""The text of a truth value."""
-CLASS_RELATION = "type"
-"""The relation of a fact that states the class of what is asked for."""
-MAX_CLASS_WORDS = 3
-"""How many words the name of an asked class may have."""
 MAX_PARTIAL_MATCHES = 3
 """How many labels are looked at that may begin or end with a name."""
 MAX_TIED_LABELS = 5
 """How many labels that have the words of a name are compared."""
-MAX_TEXT_WORDS = 3
-"""How many words at the end of a question may be a text of the graph that has no capital."""
 MAX_CHOICE_CHARS = 80
 """Letters of a label that a reason shows."""
-NON_CONTENT_WORDS = en.NON_NAME_WORDS | {""}
 EMPTY_WORDS = NON_CONTENT_WORDS | en.VAGUE_WORDS | en.NEUTRAL_WORDS | en.POLITE_SUBJECTS
 """Words that need nothing in the query to stand for them."""
 _WORDS_OF_PHRASES = " ".join(RELATION_PHRASES.values()).split()
@@ -194,9 +187,9 @@ def _ground_question(kg: Graph, asked: tuple[str, ref[Embeddings]]) -> ParsedQue
             [thing] = named
             predicates = fetch_predicates(kg, vertices[thing])
             own = [each.iri for each in predicates if not each.is_incoming]
-            condition = _find_condition(question, named, own, kg)
+            condition = find_condition(question, named, own, kg)
             if condition is not None:  # is the status of X open
-                fact = (thing.text, condition.predicate, condition.text)
+                fact = (thing.text, condition.predicate, condition.value)
                 return reading._replace(facts=(fact,), target=thing.text)
             return _with_worded_direction(reading, tokens, named, predicates, embeddings)
         return reading
@@ -217,60 +210,6 @@ def _are_texts(vertices: Vertices) -> bool:
     return bool(vertices) and all(isinstance(vertex, Literal) for vertex in vertices)
 
 
-class _Condition(NamedTuple):
-    """What a question says of a thing by a text or a truth value of the graph."""
-
-    predicate: str
-    """Its name."""
-    text: str
-    positions: set[int]
-    """Where the words stand that say this."""
-    doubts: Sequence[str] = ()
-    """That only a preposition stands for the predicate: "from" for "home town"."""
-
-
-def _find_condition(
-    question: str, mentions: Mentions, predicates: Collection[URIRef], kg: Graph
-) -> _Condition | None:
-    """Return the longest text of the graph that stands in a question outside of its names; else a truth value.
-
-    The value is of one of ``predicates``, or of any if there are none. A text that several have
-    counts for the one whose name is said, and a truth value only then. None if the words do not tell.
-    """
-    tokens = tokenize(question)
-    words = words_without_names(mentions, tokens)
-    texts = {text.text: text for text in _texts_in(question, tokens, words)}
-    matches = find_exact_values(kg, [*texts, TRUE])
-    names = kg.names([match.predicate for match in matches])
-    found: dict[tuple[int, bool], list[_Condition]] = {}
-    for match in matches:
-        name = names[match.predicate]
-        said = _positions_saying(name, words)
-        text = texts.get(str(match.value), Mention(0, 0, TRUE))
-        is_of_other = predicates and match.predicate not in predicates
-        if is_of_other or not (text.size or said):
-            continue
-        positions = {place for place in said if words[place] not in NON_CONTENT_WORDS}
-        positions.update(range(text.start, text.end))
-        doubts = []
-        if not said and words[text.start - 1] in en.PREPOSITIONS:
-            doubts = [f"“{text.text}” was read as “{name}”"]
-        condition = _Condition(name, text.text, positions, doubts)
-        found.setdefault((text.size, bool(said)), []).append(condition)
-    best, *others = found[max(found)] if found else [None]
-    return None if others else best
-
-
-def _positions_saying(name: str, words: Words) -> set[int]:
-    """Return where the words stand that say the name of a predicate; none if one of its words is not said.
-
-    Auxiliaries need not be said.
-    """
-    stems = set(map(stem, set(normalize(name).split()) - en.AUXILIARIES))
-    positions = {place for place, word in enumerate(words) if stem(word) in stems}
-    return positions if stems.issubset(stem(words[place]) for place in positions) else set()
-
-
 def _read_with_condition(
     question: str, kg: Graph, embeddings: Embeddings
 ) -> tuple[ParsedQuestion, Unread] | None:
@@ -283,7 +222,7 @@ def _read_with_condition(
     mentions = find_mentions(question, kg)
     vertices = find_vertices(mentions, kg)
     mentions = [each for each in mentions if not _are_texts(vertices.get(each, ()))]
-    condition = _find_condition(question, mentions, (), kg)
+    condition = find_condition(question, mentions, (), kg)
     if condition is None or find_unread_form(question, None):
         return None
     tokens = tokenize(question)
@@ -300,22 +239,9 @@ def _read_with_condition(
         reading, unread = read_with_doubts(question, kg, embeddings)
     if not reading.facts or reading.kind == "boolean" or unread.reasons:
         return None
-    fact = (reading.target, condition.predicate, condition.text)
+    fact = (reading.target, condition.predicate, condition.value)
     doubts = [*unread.doubts, *condition.doubts]
     return reading._replace(facts=(*reading.facts, fact)), Unread((), doubts)
-
-
-def _texts_in(question: str, tokens: Sequence[Token], words: Words) -> list[Mention]:
-    """Return the parts of a question outside of its names that may be texts of the graph, the longest first."""
-    texts = []
-    for size in range(MAX_TEXT_WORDS, 0, -1):
-        for start in range(len(tokens) - size + 1):
-            part = words[start : start + size]
-            if "" not in part and not NON_CONTENT_WORDS.issuperset(part):
-                end = start + size
-                text = question[tokens[start].start : tokens[end - 1].end]
-                texts.append(Mention(start, end, text))
-    return texts
 
 
 def _with_worded_direction(
@@ -475,7 +401,7 @@ def find_unread(question: str, kg: Graph | None, embeddings: Embeddings) -> Unre
     ends = set(chain.from_iterable(fact[::2] for fact in reading.facts))
     mentions = [mention for mention in find_mentions(question, kg) if mention.text in ends]
     words = words_without_names(mentions, tokens)
-    mentions += [text for text in _texts_in(question, tokens, words) if text.text in ends][:1]
+    mentions += [text for text in texts_in(question, tokens, words) if text.text in ends][:1]
     vertices = find_vertices(mentions, kg)
     if not bracketed_mentions(question):  # else a person has said what the name is
         unread = _find_unclear_name(mentions, vertices, kg)
@@ -498,7 +424,7 @@ def can_be_answered(question: str, kg: Graph, embeddings: Embeddings) -> bool:
         or unread.reasons
         or not _has_relation(question, kg, embeddings)
     ):
-        return _read_with_condition(question, kg, embeddings) is not None
+        return _read_selection(question, kg, embeddings) is not None
     return True
 
 
@@ -524,10 +450,8 @@ def read_with_doubts(
     things has an unknown for each. A form that is not read gives no triples.
     """
     read = None
-    if kg is not None and ADDS_CONDITION.search(question):
-        read = _read_with_condition(question, kg, embeddings)
-    elif kg is not None:
-        read = _read_class(question, kg)
+    if kg is not None:
+        read = _read_selection(question, kg, embeddings)
     if read is not None:
         return read
     unread = find_unread(question, kg, embeddings)
@@ -542,6 +466,29 @@ def read_with_doubts(
         or _read_for_each(question, kg, embeddings)
         or (reading, unread)
     )
+
+
+def _read_selection(
+    question: str, kg: Graph, embeddings: Embeddings
+) -> tuple[ParsedQuestion, Unread] | None:
+    """Return a reading of a question for those of several things that are described; None for another question."""
+    if ADDS_CONDITION.search(question):
+        return _read_with_condition(question, kg, embeddings)
+    return _read_class(question, kg) or _read_members(question, kg, embeddings)
+
+
+def _read_members(
+    question: str, kg: Graph, embeddings: Embeddings
+) -> tuple[ParsedQuestion, Unread] | None:
+    """Return a reading of a question about the members of a class, with its doubts; None for another question.
+
+    A thing with a name in the question is read in other ways before.
+    """
+    vertices = find_vertices(find_mentions(remove_filler_phrases(question), kg), kg)
+    if any(not _are_texts(ends) for ends in vertices.values()):
+        return None
+    read = read_members(question, kg, embeddings)
+    return read and (read[0], Unread((), read[1]))
 
 
 def _read_class(question: str, kg: Graph) -> tuple[ParsedQuestion, Unread] | None:

@@ -659,7 +659,7 @@ def _size_and_position(mention: Mention) -> tuple[int, int]:
 
 
 PREFIX = re.compile(r"\b(sub|super) (?=\w)")
-SIBILANT_PLURAL = re.compile(r"(?<=ss|ch|sh)es$")
+SIBILANT_PLURAL = re.compile(r"((?<=ss|ch|sh)|(?<=x))es$")
 AGENT_NOUN = re.compile(r"\w{3,}(or|er|ist|ian)")
 COMPARATIVES = LEXICON["directions"]["comparatives"].split()
 NOT_AGENT_NOUN = re.compile(
@@ -754,7 +754,7 @@ def find_named_ends(name: str) -> NamedEnds:
     phrase = others if is_subject else words
     if "of" in phrase[1:]:
         phrase = phrase[: phrase.index("of", 1)]
-        is_subject = _singular(phrase[-1]) in HOLDERS
+        is_subject = singular(phrase[-1]) in HOLDERS
     ends: NamedEnds = {}
     nouns = [word for word in phrase if not _is_past(word)]
     comparatives = [word for word in phrase if word in COMPARATIVES]
@@ -764,14 +764,14 @@ def find_named_ends(name: str) -> NamedEnds:
     is_verb_alone = begins_with_verb and len(phrase) == 1
     if is_subject and (is_verb_alone or nouns[-1:] != phrase[-1:]):  # stands on, country located in
         nouns = []
-    for noun in map(_singular, nouns[-1:]):
+    for noun in map(singular, nouns[-1:]):
         ends["noun", noun] = is_subject
         if noun.endswith("ee") and len(noun) > 5:
             ends["agent", stem(f"{noun[:-2]}er")] = not is_subject
         elif _is_agent_noun(noun) and (noun == nouns[-1] or noun not in AGENTS or last == "of"):
             ends["agent", stem(noun.replace("ier", "y"))] = is_subject
     is_only_word = _separate(name) == [last]
-    is_past_active = not is_subject and not _is_agent_noun(_singular(last))
+    is_past_active = not is_subject and not _is_agent_noun(singular(last))
     for verb in phrase:
         is_present = begins_with_verb and verb == phrase[0]
         if is_present or (is_past_active and _is_past(verb)) or is_only_word:
@@ -820,7 +820,7 @@ def _split_name(name: str) -> list[str]:
     return words[is_marked:] or [""]
 
 
-def _singular(word: str) -> str:
+def singular(word: str) -> str:
     """Return the singular of a noun: "subclass" of "subclasses", "child" of "children"."""
     word = IRREGULAR_FORMS.get(word, word)
     return singularize(SIBILANT_PLURAL.sub("", word))

@@ -124,7 +124,9 @@ def _describe_qir(reading: ParsedQuestion) -> dict[str, Any]:
                 unknowns[end] = None
             else:
                 entities[end] = None
+    comparisons = [comparison._asdict() for comparison in reading.comparisons]
     return {
+        **({"comparisons": comparisons} if comparisons else {}),
         "entities": list(entities),
         "unknowns": list(unknowns),
         "triples": triples,
