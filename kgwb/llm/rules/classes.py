@@ -135,11 +135,8 @@ def read_members(
         if read is None:
             continue
         name, conditions = read
-        is_all = (
-            question != asked
-            or "all" in words
-            or normal_noun(words[span.stop - 1]) != words[span.stop - 1]
-        )
+        noun = words[span.stop - 1]
+        is_all = question != asked or "all" in words or "every" in words or singular(noun) != noun
         if not conditions and (not is_all or DEFINITION.match(asked)):
             return None
         reading = ParsedQuestion(((TARGET, CLASS_RELATION, name),), TARGET, kind)
@@ -161,7 +158,9 @@ def _read_about(
         return None
     said = set(span).union(*(condition.positions for condition in conditions))
     opening = [word for place, word in enumerate(words) if place < span.start and place not in said]
-    return (name, conditions) if OPENING.fullmatch(" ".join(opening)) else None
+    begin = min(said)
+    is_asked = OPENING.fullmatch(" ".join(opening)) and "of" not in words[begin : span.start]
+    return (name, conditions) if is_asked else None
 
 
 def _find_classes(

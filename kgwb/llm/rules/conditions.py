@@ -7,8 +7,8 @@ question say it, and what is doubtful about it.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Collection, Mapping, Sequence
+from itertools import pairwise, product
 from typing import NamedTuple
 
 from rdflib import URIRef
@@ -28,6 +28,7 @@ from kgwb.llm.rules.words import (
     Token,
     Words,
     are_kin,
+    are_rivals,
     kept_by_graph,
     relation_phrase,
     stem,
@@ -150,7 +151,7 @@ def fetch_things(kg: Graph, pattern: str) -> Things:
     names = kg.names(sorted(kinds))
     attributes = []
     for iri, name in names.items():
-        attributes.append(Attribute(iri, name, frozenset(kinds[iri]), max(kinds[iri].values())))
+        attributes.append(Attribute(iri, name, frozenset(kinds[iri]), sum(kinds[iri].values())))
     [[number]] = kg.select(f"SELECT (COUNT(?s) AS ?n) WHERE {{ {things} }}").rows
     return Things(pattern, parse_count(number), tuple(attributes))
 
@@ -168,6 +169,8 @@ class Condition(NamedTuple):
     """That words were read as others: "from" as "home town"."""
     bounds: Bounds = ()
     """How the value is compared."""
+    is_incoming: bool = False
+    """Whether the value is the subject of the predicate."""
 
 
 def with_conditions(reading: ParsedQuestion, conditions: Sequence[Condition]) -> ParsedQuestion:
@@ -176,7 +179,8 @@ def with_conditions(reading: ParsedQuestion, conditions: Sequence[Condition]) ->
     comparisons = list(reading.comparisons)
     for number, condition in enumerate(conditions, 1):
         value = condition.value or f"?value{number}"
-        facts.append((TARGET, condition.predicate, value))
+        fact = (TARGET, condition.predicate, value)
+        facts.append(fact[::-1] if condition.is_incoming else fact)
         for operator, bound in condition.bounds:
             comparisons.append(Comparison(value, operator, bound))
     return reading._replace(facts=tuple(facts), comparisons=tuple(comparisons))
@@ -292,19 +296,39 @@ def find_thing(question: str, mentions: Mentions, things: Things, kg: Graph) -> 
     named = texts_in(question, tokens, words)
     vertices_of = kg.exact([mention.text for mention in named])
     for start, end, text in named:
-        listed = values_clause("?o", vertices_of.get(text, ()))
-        query = f"SELECT DISTINCT ?p WHERE {{ {things.pattern} {listed} ?s ?p ?o }}"
-        rows = kg.select(query).rows if text in vertices_of else ()
-        found = {iri for (iri,) in rows}
-        names = [each.name for each in things.attributes if each.iri in found]
-        if len(names) != 1 or NEGATION in words:
+        found = _find_joining(vertices_of.get(text, ()), things, kg)
+        if len(found) != 1 or NEGATION in words:
             continue
-        said = _positions_saying(names[0], words)
+        [(name, is_incoming)] = found
+        stems = _stems(name)
+        said = {
+            place
+            for place, word in enumerate(words)
+            if stem(word) in stems and word not in NON_CONTENT_WORDS
+        }
         doubts = []
         if not said and words[start - 1] in en.PREPOSITIONS:
-            doubts = [f"“{text}” was read as “{names[0]}”"]
-        return Condition(names[0], text, said.union(range(start, end)), doubts)
+            doubts = [f"“{text}” was read as “{name}”"]
+        positions = said.union(range(start, end))
+        return Condition(name, text, positions, doubts, is_incoming=is_incoming)
     return None
+
+
+def _find_joining(vertices: Collection[URIRef], things: Things, kg: Graph) -> set[tuple[str, bool]]:
+    """Return the names of the predicates between some things and others, and whether these are their subjects.
+
+    Those of a thing that is one of them are not found: the words do not tell which end it is.
+    """
+    listed = values_clause("?o", vertices)
+    member = re.sub(r"\?s\b", "?o", things.pattern)
+    if not vertices or kg.ask(f"ASK {{ {listed} {member} }}"):
+        return set()
+    ways = '{ ?s ?p ?o BIND("out" AS ?d) } UNION { ?o ?p ?s BIND("in" AS ?d) }'
+    query = f"SELECT DISTINCT ?p ?d WHERE {{ {things.pattern} {listed} {ways} }}"
+    rows = kg.select(query).rows
+    hidden = kg.vocabulary.excluded_predicates
+    names = kg.names([iri for iri, _ in rows if isinstance(iri, URIRef) and iri not in hidden])
+    return {(names[iri], str(way) == "in") for iri, way in rows if iri in names}
 
 
 def find_likely_truth(
@@ -315,7 +339,7 @@ def find_likely_truth(
     The words have their positions.
     """
     truths = [each for each in things.attributes if each.datatypes == {"boolean"}]
-    attribute = _find_most_like(said.values(), truths, embeddings)
+    attribute = _find_most_like(list(said.values()), truths, embeddings)
     if attribute is None or NEGATION in said.values():
         return None
     doubt = f"“{' '.join(said.values())}” was read as “{attribute.name}”"
@@ -323,24 +347,27 @@ def find_likely_truth(
 
 
 def _find_most_like(
-    said: Iterable[str], attributes: Sequence[Attribute], embeddings: Embeddings
+    said: Collection[str], attributes: Sequence[Attribute], embeddings: Embeddings
 ) -> Attribute | None:
-    """Return the attribute that words may say by their kin, or else that is most like them; None if none leads."""
-    words = list(said)
-    kin = [
-        each for each in attributes if any(are_kin(word, normalize(each.name)) for word in words)
-    ]
+    """Return the attribute that words may say by their kin, or else that is most like them; None if none leads.
+
+    A rival of a word is not like it.
+    """
+    likeness: list[tuple[float, int]] = []
+    kin = []
+    text = " ".join(map(relation_phrase, said))
+    for place, attribute in enumerate(attributes):
+        name = normalize(attribute.name)
+        if any(are_rivals(*pair) for pair in product(said, name.split())):
+            continue
+        if any(are_kin(word, name) for word in said):
+            kin.append(attribute)
+        likeness.append((max_similarity(text, [attribute.name], embeddings), place))
     if len(kin) == 1:
         return kin[0]
-    text = " ".join(map(relation_phrase, words))
-    ranked = []
-    for place, attribute in enumerate(attributes):
-        ranked.append((max_similarity(text, [attribute.name], embeddings), place))
-    ranked.sort(reverse=True)
-    if not words or not ranked or ranked[0][0] < MIN_ATTRIBUTE_SIMILARITY:
-        return None
-    is_alone = len(ranked) == 1 or ranked[0][0] - ranked[1][0] >= LEAD
-    return attributes[ranked[0][1]] if is_alone else None
+    (best, place), (second, _), *_ = [*sorted(likeness, reverse=True), (0.0, 0), (0.0, 0)]
+    is_leading = best >= max(MIN_ATTRIBUTE_SIMILARITY, second + LEAD)
+    return attributes[place] if is_leading else None
 
 
 # Comparisons and superlatives
@@ -440,7 +467,7 @@ def read_measure(
     for measured, value in measure.bounds:
         operator = REVERSED[measured] if is_age else measured  # the oldest began first
         missing = things.number - attribute.number_of_things
-        if not value and missing:
+        if not value and missing > 0:
             doubts.append(f"{missing} of {things.number} have no “{attribute.name}”")
         is_year = YEAR.fullmatch(value) is not None
         if is_age and value and not is_year:
@@ -459,32 +486,34 @@ def _choose_attribute(
     """Return the attribute that a measure is about, and whether that is certain; None if several may be."""
     nouns = measure.degree.nouns if measure.degree else ()
     times = [each for each in things.attributes if each.is_time]
-    numbers = [each for each in things.attributes if each.is_number]
-    is_extreme = ("max", "") in measure.bounds or ("min", "") in measure.bounds
-    candidates = numbers
+    candidates = [each for each in things.attributes if each.is_number]
+    is_of_any = said and all(not value or YEAR.fullmatch(value) for _, value in measure.bounds)
     if measure.is_time or nouns == DATE:
         candidates = times
-    elif said and is_extreme:
-        candidates = list(dict.fromkeys([*numbers, *times]))
-    wanted = set(map(stem, said.values()))
-    fitting = [each for each in candidates if wanted and wanted <= _stems(each.name)]
-    if not said:
-        wanted = set(map(stem, nouns))
+    elif is_of_any and not measure.unit:
+        candidates = list(dict.fromkeys([*candidates, *times]))
+    wanted = set(map(stem, said.values())) or set(map(stem, nouns))
+    if said:
+        fitting = [each for each in candidates if wanted <= _stems(each.name)]
+    else:
         fitting = [each for each in candidates if not each.stems.isdisjoint(wanted)]
-        if nouns == AGE and not fitting:
-            fitting = [each for each in times if not each.stems.isdisjoint(BEGINNINGS)]
-            wanted = BEGINNINGS
-            candidates = times
-    certain = [each for each in fitting if each.stems <= wanted | _stems(known)]
+    if nouns == AGE and not said and not fitting:
+        candidates = times
+        fitting = [each for each in times if not each.stems.isdisjoint(BEGINNINGS)]
+        wanted = set(BEGINNINGS)
+    wanted |= _stems(" ".join([known, *nouns]))
+    certain = [each for each in fitting if each.stems <= wanted]
     fitting = certain or fitting
-    if not fitting and not said and (not nouns or nouns in (AGE, DATE)):
-        fitting = [each for each in candidates if not measure.unit or each.unit == measure.unit]
-    if len(fitting) == 1:
-        is_vague = not said and "size" in nouns
-        return fitting[0], bool(certain) and not is_vague
-    if fitting:
+    if not fitting:
+        most_like = _find_most_like(list(said.values()) or nouns, candidates, embeddings)
+        fitting = [most_like] if most_like else []
+    is_open = not said and nouns in ((), AGE, DATE)
+    if not fitting and (measure.unit or is_open):
+        fitting = [each for each in candidates if measure.unit in ("", each.unit)]
+    if len(fitting) != 1:
         return None, False
-    return _find_most_like(list(said.values()) or nouns, candidates, embeddings), False
+    is_vague = not said and "size" in nouns
+    return fitting[0], bool(certain) and not is_vague
 
 
 def _stems(name: str) -> set[str]:

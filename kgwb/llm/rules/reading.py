@@ -25,7 +25,7 @@ from kgwb.errors import ModelError
 from kgwb.kg.base import Direction, Graph
 from kgwb.kg.embeddings import Embeddings
 from kgwb.kg.label_search import UNIT_WORDS, names_unit, normalize
-from kgwb.kg.queries import find_exact_values
+from kgwb.kg.queries import find_class_names, find_exact_values
 from kgwb.llm.rules import words as en
 from kgwb.llm.rules.classes import CLASS_RELATION, MAX_CLASS_WORDS, read_members
 from kgwb.llm.rules.conditions import NON_CONTENT_WORDS, find_condition, texts_in
@@ -36,7 +36,6 @@ from kgwb.llm.rules.grammar import (
     UNKNOWN_RELATION,
     Fact,
     ParsedQuestion,
-    QuestionKind,
     expected_value_type,
     find_unsupported_word,
     is_part_of_verb,
@@ -216,7 +215,7 @@ def _read_with_condition(
     """Return a reading of a question that says a text or a truth value of what it asks for; None if it does not.
 
     "Which telescopes of X are under repair" is "which telescopes of X", with the status "under
-    repair". Without a name, a class must be asked for, and no more be said: "which carpets are red".
+    repair".
     """
     question = remove_filler_phrases(question)
     mentions = find_mentions(question, kg)
@@ -229,14 +228,7 @@ def _read_with_condition(
     for position in sorted(condition.positions, reverse=True):
         token = tokens[position]
         question = question[: token.start] + question[token.end :]
-    asked = _QuestionWords([token.lowercase for token in tokenize(question)], embeddings)
-    content = _normal_noun(" ".join(asked.words[position] for position in asked.positions))
-    if content in asked.asked_phrases() and content in names_of_classes(kg):
-        kind: QuestionKind = "count" if "many" in asked.words else "list"
-        reading = ParsedQuestion((("?answer", CLASS_RELATION, content),), "?answer", kind)
-        unread = Unread()
-    else:
-        reading, unread = read_with_doubts(question, kg, embeddings)
+    reading, unread = read_with_doubts(question, kg, embeddings)
     if not reading.facts or reading.kind == "boolean" or unread.reasons:
         return None
     fact = (reading.target, condition.predicate, condition.value)
@@ -450,8 +442,12 @@ def read_with_doubts(
     things has an unknown for each. A form that is not read gives no triples.
     """
     read = None
-    if kg is not None:
+    if kg is not None and ADDS_CONDITION.search(question):
         read = _read_selection(question, kg, embeddings)
+    elif kg is not None:
+        read = _read_class(question, kg)
+        if read is None and not _names_things(question, kg):
+            read = _read_members(question, kg, embeddings)
     if read is not None:
         return read
     unread = find_unread(question, kg, embeddings)
@@ -461,7 +457,7 @@ def read_with_doubts(
     if kg is None or (not unread.reasons and _has_relation(question, kg, embeddings)):
         return reading, unread
     return (
-        _read_with_condition(question, kg, embeddings)
+        _read_selection(question, kg, embeddings)
         or _read_by_meaning(question, reading, kg, embeddings)
         or _read_for_each(question, kg, embeddings)
         or (reading, unread)
@@ -471,24 +467,27 @@ def read_with_doubts(
 def _read_selection(
     question: str, kg: Graph, embeddings: Embeddings
 ) -> tuple[ParsedQuestion, Unread] | None:
-    """Return a reading of a question for those of several things that are described; None for another question."""
-    if ADDS_CONDITION.search(question):
-        return _read_with_condition(question, kg, embeddings)
-    return _read_class(question, kg) or _read_members(question, kg, embeddings)
+    """Return a reading of a question for those of several things that are described; None for another question.
+
+    They are what a question about a name asks for, or the members of a class.
+    """
+    read = _read_with_condition(question, kg, embeddings)
+    return read or _read_members(question, kg, embeddings)
 
 
 def _read_members(
     question: str, kg: Graph, embeddings: Embeddings
 ) -> tuple[ParsedQuestion, Unread] | None:
-    """Return a reading of a question about the members of a class, with its doubts; None for another question.
-
-    A thing with a name in the question is read in other ways before.
-    """
-    vertices = find_vertices(find_mentions(remove_filler_phrases(question), kg), kg)
-    if any(not _are_texts(ends) for ends in vertices.values()):
-        return None
+    """Return what ``read_members`` returns, with its doubts as what is not read."""
     read = read_members(question, kg, embeddings)
     return read and (read[0], Unread((), read[1]))
+
+
+def _names_things(question: str, kg: Graph) -> bool:
+    """Return whether a question has the name of a thing, and not only of classes and texts."""
+    vertices = find_vertices(find_mentions(remove_filler_phrases(question), kg), kg)
+    named = {end for ends in vertices.values() for end in ends if isinstance(end, URIRef)}
+    return not named.issubset(find_class_names(kg))
 
 
 def _read_class(question: str, kg: Graph) -> tuple[ParsedQuestion, Unread] | None:
