@@ -189,6 +189,8 @@ def _find_classes(
         word = token.lowercase
         if is_found or not names or word in en.FUNCTION_WORDS | en.IMPERATIVES | DEGREES.keys():
             continue
+        if en.is_verb(word):  # who wrote
+            return
         similarities = embeddings.similarity(singular(word), names)
         best = max(similarities)
         if best >= MIN_CLASS_LIKENESS:

@@ -7,8 +7,8 @@ question say it, and what is doubtful about it.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
-from itertools import pairwise, product
+from collections.abc import Mapping, Sequence
+from itertools import chain, pairwise, product
 from typing import NamedTuple
 
 from rdflib import URIRef
@@ -20,7 +20,7 @@ from kgwb.kg.label_search import normalize
 from kgwb.kg.queries import find_exact_values, parse_count
 from kgwb.kg.sparql import values_clause
 from kgwb.llm.rules import words as en
-from kgwb.llm.rules.grammar import Comparison, ParsedQuestion
+from kgwb.llm.rules.grammar import UNSUPPORTED_WORDS, Comparison, ParsedQuestion
 from kgwb.llm.rules.predicates import max_similarity
 from kgwb.llm.rules.words import (
     Mention,
@@ -66,6 +66,8 @@ MEASURING_WORDS = en.FUNCTION_WORDS | en.TIME_WORDS | {"amount", "count", "unit"
 AGE, DATE = ("age",), ("date",)
 """The nouns of "old" and of "late", which may be said of a time."""
 YEAR = re.compile(r"\d{4}")
+TIME = re.compile(r"\d{4}(-\d\d){0,2}")
+DIGIT = re.compile(r"\d")
 BEGINNINGS = frozenset(
     map(stem, "birth build complete construct create establish found inception launch open".split())
 )
@@ -83,14 +85,11 @@ class Degree(NamedTuple):
 DEGREES: dict[str, Degree] = {}
 """The degree of an adjective, and of its forms."""
 for _nouns, _adjectives in en.LEXICON["degrees"].items():
-    for _side, _is_much in zip(_adjectives.split("/"), (True, False), strict=False):
-        for _adjective in _side.split():
-            _base = re.sub(r"y$", "i", _adjective.removesuffix("e"))
-            _forms = [_adjective, *en.LEXICON["comparatives"].get(_adjective, "").split()]
-            for _start in (_base, _base + _base[-1]):
-                _forms += [f"{_start}er", f"{_start}est"]
-            DEGREES |= dict.fromkeys(_forms, Degree(tuple(_nouns.split()), _is_much))
+    _much, _, _little = _adjectives.partition("/")
+    DEGREES |= dict.fromkeys(_much.split(), Degree(tuple(_nouns.split()), True))
+    DEGREES |= dict.fromkeys(_little.split(), Degree(tuple(_nouns.split()), False))
 QUANTITIES = frozenset(("most", "least", "fewest"))
+SUPERLATIVE_ENDINGS = ("est", "worst", *QUANTITIES)
 
 
 class Attribute(NamedTuple):
@@ -145,15 +144,15 @@ def fetch_things(kg: Graph, pattern: str) -> Things:
     grouped = f"SELECT ?p ?kind (COUNT(DISTINCT ?s) AS ?n) WHERE {{ {things} ?s ?p ?o {kind} }}"
     kinds: dict[URIRef, dict[str, int]] = {}
     for predicate, datatype, count in kg.select(f"{grouped} GROUP BY ?p ?kind").rows:
-        if isinstance(predicate, URIRef) and predicate not in kg.vocabulary.excluded_predicates:
+        if isinstance(predicate, URIRef):
             name = local_part(str(datatype or XSD.string))
             kinds.setdefault(predicate, {})[name] = parse_count(count)
-    names = kg.names(sorted(kinds))
     attributes = []
-    for iri, name in names.items():
+    for iri, name in kg.names(sorted(kinds.keys() - kg.vocabulary.excluded_predicates)).items():
         attributes.append(Attribute(iri, name, frozenset(kinds[iri]), sum(kinds[iri].values())))
-    [[number]] = kg.select(f"SELECT (COUNT(?s) AS ?n) WHERE {{ {things} }}").rows
-    return Things(pattern, parse_count(number), tuple(attributes))
+    # Each thing has a class, or something else that is said of it.
+    number = max((max(counts.values()) for counts in kinds.values()), default=0)
+    return Things(pattern, number, tuple(attributes))
 
 
 class Condition(NamedTuple):
@@ -201,11 +200,9 @@ def find_conditions(
     if measure:
         taken = taken | measure.positions
     conditions: list[Condition] = []
-    iris = [each.iri for each in things.attributes]
     while True:
         mentions = [Mention(place, place + 1, "") for place in sorted(taken)]
-        condition = find_condition(question, mentions, iris, kg)
-        condition = condition or find_thing(question, mentions, things, kg)
+        condition = find_condition(question, mentions, kg, things)
         if condition is None:
             break
         conditions.append(condition)
@@ -214,6 +211,8 @@ def find_conditions(
     for place, word in enumerate(words):
         if place not in taken and (word == NEGATION or word not in EMPTY_WORDS):
             said[place] = word
+    if any(word in UNSUPPORTED_WORDS or DIGIT.search(word) for word in said.values()):
+        return None  # another comparison or negation
     if measure:
         condition = read_measure(measure, said, known, things, embeddings)
     elif said:
@@ -240,43 +239,69 @@ def texts_in(question: str, tokens: Sequence[Token], words: Words) -> list[Menti
 
 
 def find_condition(
-    question: str, mentions: Mentions, predicates: Collection[URIRef], kg: Graph
+    question: str, mentions: Mentions, kg: Graph, things: Things | None = None
 ) -> Condition | None:
     """Return the longest text of the graph that stands in a question outside of its names; else a truth value.
 
-    The value is of one of ``predicates``, or of any if there are none. A text that several have
-    counts for the one whose name is said, and a truth value only then; it is false after "not".
-    None if the words do not tell.
+    Of ``things`` it is a value, or the name of another thing that a predicate joins to them. A text
+    that several predicates have counts for the one whose name is said, and a truth value only then;
+    it is false after "not". None if the words do not tell.
     """
     tokens = tokenize(question)
     words = words_without_names(mentions, tokens)
     texts: dict[str, Mention] = {}
     for mention in texts_in(question, tokens, words):
-        texts |= {mention.text: mention, mention.text.capitalize(): mention}
-    matches = find_exact_values(kg, [*texts, TRUE, FALSE])
-    names = kg.names([match.predicate for match in matches])
+        texts |= {mention.text.capitalize(): mention, mention.text: mention}
     negations = {place for place, word in enumerate(words) if word == NEGATION}
+    truth = FALSE if negations else TRUE
+    matches = find_exact_values(kg, [*texts, truth])
+    names = kg.names([match.predicate for match in matches])
+    ways = [(names[match.predicate], str(match.value), False) for match in matches]
+    if things is not None:
+        own = {attribute.name for attribute in things.attributes}
+        ways = [way for way in ways if way[0] in own]
+        if not negations:
+            asked = [text for text, mention in texts.items() if mention.text == text]
+            ways += _find_joining(asked, things, kg)
     found: dict[tuple[int, bool], list[Condition]] = {}
-    for match in matches:
-        name = names[match.predicate]
+    for name, value, is_incoming in ways:
         said = _positions_saying(name, words)
-        value = str(match.value)
         text = texts.get(value, Mention(0, 0, value))
-        is_of_other = predicates and match.predicate not in predicates
-        is_denied = value == (TRUE if negations else FALSE)
-        if is_of_other or not (text.size or said) or (is_denied and not text.size):
+        if not (text.size or said):
             continue
         positions = {place for place in said if words[place] not in NON_CONTENT_WORDS}
         positions.update(range(text.start, text.end), negations)
         doubts = []
         if not said and words[text.start - 1] in en.PREPOSITIONS:
             doubts = [f"“{text.text}” was read as “{name}”"]
-        condition = Condition(name, value, positions, doubts)
+        condition = Condition(name, value, positions, doubts, is_incoming=is_incoming)
         if negations and text.size:
             condition = condition._replace(value="", bounds=[("!=", value)])
         found.setdefault((text.size, bool(said)), []).append(condition)
     best, *others = found[max(found)] if found else [None]
     return None if others else best
+
+
+def _find_joining(texts: Sequence[str], things: Things, kg: Graph) -> list[tuple[str, str, bool]]:
+    """Return the names of predicates between some things and others, the names of these, and whether they are subjects.
+
+    Those of a thing that is one of ``things`` are not found: the words do not tell which end it is.
+    """
+    vertices_of = kg.exact(texts)
+    if not vertices_of:
+        return []
+    listed = values_clause("?o", chain.from_iterable(vertices_of.values()))
+    member = re.sub(r"\?s\b", "?o", things.pattern)
+    ways = '{ ?s ?p ?o BIND("out" AS ?d) } UNION { ?o ?p ?s BIND("in" AS ?d) }'
+    where = f"{things.pattern} {listed} {ways} FILTER NOT EXISTS {{ {member} }}"
+    rows = kg.select(f"SELECT DISTINCT ?o ?p ?d WHERE {{ {where} }}").rows
+    names = kg.names(sorted({iri for _, iri, _ in rows if isinstance(iri, URIRef)}))
+    found = []
+    for vertex, iri, way in rows:
+        for text, vertices in vertices_of.items():
+            if vertex in vertices and iri not in kg.vocabulary.excluded_predicates:
+                found.append((names[iri], text, str(way) == "in"))
+    return found
 
 
 def _positions_saying(name: str, words: Words) -> set[int]:
@@ -289,48 +314,6 @@ def _positions_saying(name: str, words: Words) -> set[int]:
     return positions if stems.issubset(stem(words[place]) for place in positions) else set()
 
 
-def find_thing(question: str, mentions: Mentions, things: Things, kg: Graph) -> Condition | None:
-    """Return that some things lead to another one by the only predicate that does, the longest name first."""
-    tokens = tokenize(question)
-    words = words_without_names(mentions, tokens)
-    named = texts_in(question, tokens, words)
-    vertices_of = kg.exact([mention.text for mention in named])
-    for start, end, text in named:
-        found = _find_joining(vertices_of.get(text, ()), things, kg)
-        if len(found) != 1 or NEGATION in words:
-            continue
-        [(name, is_incoming)] = found
-        stems = _stems(name)
-        said = {
-            place
-            for place, word in enumerate(words)
-            if stem(word) in stems and word not in NON_CONTENT_WORDS
-        }
-        doubts = []
-        if not said and words[start - 1] in en.PREPOSITIONS:
-            doubts = [f"“{text}” was read as “{name}”"]
-        positions = said.union(range(start, end))
-        return Condition(name, text, positions, doubts, is_incoming=is_incoming)
-    return None
-
-
-def _find_joining(vertices: Collection[URIRef], things: Things, kg: Graph) -> set[tuple[str, bool]]:
-    """Return the names of the predicates between some things and others, and whether these are their subjects.
-
-    Those of a thing that is one of them are not found: the words do not tell which end it is.
-    """
-    listed = values_clause("?o", vertices)
-    member = re.sub(r"\?s\b", "?o", things.pattern)
-    if not vertices or kg.ask(f"ASK {{ {listed} {member} }}"):
-        return set()
-    ways = '{ ?s ?p ?o BIND("out" AS ?d) } UNION { ?o ?p ?s BIND("in" AS ?d) }'
-    query = f"SELECT DISTINCT ?p ?d WHERE {{ {things.pattern} {listed} {ways} }}"
-    rows = kg.select(query).rows
-    hidden = kg.vocabulary.excluded_predicates
-    names = kg.names([iri for iri, _ in rows if isinstance(iri, URIRef) and iri not in hidden])
-    return {(names[iri], str(way) == "in") for iri, way in rows if iri in names}
-
-
 def find_likely_truth(
     said: Mapping[int, str], things: Things, embeddings: Embeddings
 ) -> Condition | None:
@@ -339,35 +322,33 @@ def find_likely_truth(
     The words have their positions.
     """
     truths = [each for each in things.attributes if each.datatypes == {"boolean"}]
-    attribute = _find_most_like(list(said.values()), truths, embeddings)
-    if attribute is None or NEGATION in said.values():
+    likely = _find_like(list(said.values()), truths, embeddings)
+    if len(likely) != 1:
         return None
-    doubt = f"“{' '.join(said.values())}” was read as “{attribute.name}”"
-    return Condition(attribute.name, TRUE, set(said), [doubt])
+    [name] = [attribute.name for attribute in likely]
+    doubt = f"“{' '.join(said.values())}” was read as “{name}”"
+    return Condition(name, TRUE, set(said), [doubt])
 
 
-def _find_most_like(
-    said: Collection[str], attributes: Sequence[Attribute], embeddings: Embeddings
-) -> Attribute | None:
-    """Return the attribute that words may say by their kin, or else that is most like them; None if none leads.
+def _find_like(
+    said: Sequence[str], attributes: Sequence[Attribute], embeddings: Embeddings
+) -> list[Attribute]:
+    """Return the attributes that words may say by their kin, or else that are most like them.
 
     A rival of a word is not like it.
     """
-    likeness: list[tuple[float, int]] = []
     kin = []
-    text = " ".join(map(relation_phrase, said))
-    for place, attribute in enumerate(attributes):
+    likeness: dict[Attribute, float] = {}
+    for attribute in attributes:
         name = normalize(attribute.name)
         if any(are_rivals(*pair) for pair in product(said, name.split())):
             continue
         if any(are_kin(word, name) for word in said):
             kin.append(attribute)
-        likeness.append((max_similarity(text, [attribute.name], embeddings), place))
-    if len(kin) == 1:
-        return kin[0]
-    (best, place), (second, _), *_ = [*sorted(likeness, reverse=True), (0.0, 0), (0.0, 0)]
-    is_leading = best >= max(MIN_ATTRIBUTE_SIMILARITY, second + LEAD)
-    return attributes[place] if is_leading else None
+        phrase = " ".join(map(relation_phrase, said))
+        likeness[attribute] = max_similarity(phrase, [attribute.name], embeddings)
+    least = max(MIN_ATTRIBUTE_SIMILARITY, *likeness.values(), 0.0) - LEAD
+    return kin or [each for each, similarity in likeness.items() if similarity >= least]
 
 
 # Comparisons and superlatives
@@ -384,58 +365,57 @@ class Measure(NamedTuple):
     """Whether only times can be meant."""
 
 
-_DEGREE = "|".join(DEGREES)
-_BOUND = r"[£$€]?(?P<bound>\d[\d.,-]*)"
-_COMPARISONS = (
-    (rf"\b(?:no|not) (?:more|later) than {_BOUND}", ("<=",)),
-    (rf"\b(?:no|not) (?:less|fewer|earlier) than {_BOUND}", (">=",)),
-    (rf"\b(?P<more>{_DEGREE})(?: (?P<adjective>{_DEGREE}))? than {_BOUND}", (">",)),
-    (rf"\b(?:at least|a minimum of) {_BOUND}", (">=",)),
-    (rf"\b(?:at most|up to|a maximum of) {_BOUND}", ("<=",)),
-    (rf"\b(?:over|above|exceeding) {_BOUND}", (">",)),
-    (rf"\b(?:under|below) {_BOUND}", ("<",)),
-    (rf"\bbetween {_BOUND} and [£$€]?(?P<second>\d[\d.,-]*)", (">=", "<=")),
-    (rf"\b(?P<time>after) {_BOUND}", (">",)),
-    (rf"\b(?P<time>before|prior to) {_BOUND}", ("<",)),
-    (rf"\b(?P<time>since) {_BOUND}", (">=",)),
-    (rf"\b(?P<time>until) {_BOUND}", ("<=",)),
-    (r"\b(?P<time>in|during) (?P<bound>\d{4})(?![\w-])", (">=", "<=")),
-)
-"""How questions compare, with the operators for the bounds; some are of times alone."""
+CURRENCY = re.compile("[£$€]")
+_BOUND = r"[£$€]?(\d[\d.,-]*)"
+_THAN = re.compile(rf"\b({'|'.join(DEGREES)})(?: ({'|'.join(DEGREES)}))? than {_BOUND}")
 REVERSED = {"max": "min", "min": "max", ">": "<", "<": ">", ">=": "<=", "<=": ">="}
-SUPERLATIVE_ENDINGS = ("est", "worst", "most", "least")
 
 
 def find_measure(words: Words) -> Measure | None:
     """Return the first comparison or superlative of a question in lower case; None without one."""
     text = " ".join(word or "_" for word in words)
-    for pattern, operators in _COMPARISONS:
-        found = re.search(pattern, text)
-        if found is None:
-            continue
-        parts = found.groupdict()
-        degree = None
-        is_less = False
-        if parts.get("more"):
-            degree = _find_degree(parts["more"], parts["adjective"])
-            is_less = not degree.is_much
-        start = text.count(" ", 0, found.start())
-        end = text.count(" ", 0, found.end()) + 1
-        following = [*words[end : end + 1], found[0][found.start("bound") - found.start() - 1]]
-        units = [UNIT_OF[word] for word in following if word in UNIT_OF]
-        end += following[0] in UNIT_OF
-        bounds = [parts["bound"], parts.get("second") or parts["bound"]]
-        values = [bound.replace(",", "").rstrip(".-") for bound in bounds]
-        is_time = bool(parts.get("time")) or (degree is not None and degree.nouns == ("date",))
-        pairs = list(zip("<" if is_less else operators, values, strict=False))
-        return Measure(set(range(start, end)), pairs, degree, "".join(units[:1]), is_time)
+    for phrases, signs in en.LEXICON["comparisons"].items():
+        second = f" and {_BOUND}" if phrases == "between" else "()"
+        found = re.search(rf"\b(?:{phrases}) {_BOUND}{second}", text)
+        is_time = signs.endswith(" time")
+        if found and not (is_time and not TIME.fullmatch(found[1])):
+            bounds = [found[1], found[2] or found[1]]
+            operators = signs.removesuffix(" time").split()
+            return _make_measure(words, text, found, operators, bounds, is_time=is_time)
+    found = _THAN.search(text)
+    if found:
+        degree = _find_degree(found[1], found[2])
+        signs = ">" if degree.is_much else "<"
+        return _make_measure(words, text, found, [signs], [found[3]], degree)
     for place, (word, following) in enumerate(pairwise([*words, ""])):
-        degree = _find_degree(word, following) if word in QUANTITIES else DEGREES.get(word)
-        if degree is not None and word.endswith(SUPERLATIVE_ENDINGS):
-            end = place + 2 if word in QUANTITIES and following in DEGREES else place + 1
-            operator = "max" if degree.is_much else "min"
-            return Measure(set(range(place, end)), [(operator, "")], degree)
+        if word in DEGREES and word.endswith(SUPERLATIVE_ENDINGS):
+            has_adjective = word in QUANTITIES and following in DEGREES
+            degree = _find_degree(word, following if has_adjective else None)
+            positions = {place, place + has_adjective}
+            return Measure(positions, [("max" if degree.is_much else "min", "")], degree)
     return None
+
+
+def _make_measure(
+    words: Words,
+    text: str,
+    found: re.Match[str],
+    operators: Sequence[str],
+    bounds: Sequence[str],
+    degree: Degree | None = None,
+    *,
+    is_time: bool = False,
+) -> Measure:
+    """Return the comparison that was found in the text of words, with the unit behind it."""
+    start = text.count(" ", 0, found.start())
+    end = text.count(" ", 0, found.end()) + 1
+    following = words[end] if end < len(words) else ""
+    [unit, *_] = [
+        UNIT_OF[sign] for sign in (following, *CURRENCY.findall(found[0])) if sign in UNIT_OF
+    ] or [""]
+    values = [bound.replace(",", "").rstrip(".-") for bound in bounds]
+    positions = set(range(start, end + (following in UNIT_OF)))
+    return Measure(positions, list(zip(operators, values, strict=False)), degree, unit, is_time)
 
 
 def _find_degree(quantity: str, adjective: str | None) -> Degree:
@@ -487,28 +467,27 @@ def _choose_attribute(
     nouns = measure.degree.nouns if measure.degree else ()
     times = [each for each in things.attributes if each.is_time]
     candidates = [each for each in things.attributes if each.is_number]
-    is_of_any = said and all(not value or YEAR.fullmatch(value) for _, value in measure.bounds)
+    may_be_time = all(not value or YEAR.fullmatch(value) for _, value in measure.bounds)
     if measure.is_time or nouns == DATE:
         candidates = times
-    elif is_of_any and not measure.unit:
+    elif said and may_be_time and not measure.unit:
         candidates = list(dict.fromkeys([*candidates, *times]))
-    wanted = set(map(stem, said.values())) or set(map(stem, nouns))
+    wanted = _stems(" ".join(said.values() or nouns))
     if said:
         fitting = [each for each in candidates if wanted <= _stems(each.name)]
     else:
         fitting = [each for each in candidates if not each.stems.isdisjoint(wanted)]
-    if nouns == AGE and not said and not fitting:
+    if nouns == AGE and not (said or fitting):
         candidates = times
         fitting = [each for each in times if not each.stems.isdisjoint(BEGINNINGS)]
-        wanted = set(BEGINNINGS)
-    wanted |= _stems(" ".join([known, *nouns]))
-    certain = [each for each in fitting if each.stems <= wanted]
+        wanted = wanted | BEGINNINGS
+    expected = wanted | _stems(" ".join([known, *nouns]))
+    certain = [each for each in fitting if each.stems <= expected]
     fitting = certain or fitting
     if not fitting:
-        most_like = _find_most_like(list(said.values()) or nouns, candidates, embeddings)
-        fitting = [most_like] if most_like else []
-    is_open = not said and nouns in ((), AGE, DATE)
-    if not fitting and (measure.unit or is_open):
+        fitting = _find_like(list(said.values() or nouns), candidates, embeddings)
+    may_be_only = measure.unit and len(said) < 2
+    if not fitting and (may_be_only or (not said and nouns in ((), AGE, DATE))):
         fitting = [each for each in candidates if measure.unit in ("", each.unit)]
     if len(fitting) != 1:
         return None, False

@@ -26,9 +26,10 @@ from kgwb.kg.base import Direction, Graph
 from kgwb.kg.embeddings import Embeddings
 from kgwb.kg.label_search import UNIT_WORDS, names_unit, normalize
 from kgwb.kg.queries import find_class_names, find_exact_values
+from kgwb.kg.sparql import values_clause
 from kgwb.llm.rules import words as en
 from kgwb.llm.rules.classes import CLASS_RELATION, MAX_CLASS_WORDS, read_members
-from kgwb.llm.rules.conditions import NON_CONTENT_WORDS, find_condition, texts_in
+from kgwb.llm.rules.conditions import NON_CONTENT_WORDS, fetch_things, find_condition, texts_in
 from kgwb.llm.rules.grammar import (
     IS_A_RELATION,
     ORIGIN_VERB,
@@ -185,9 +186,9 @@ def _ground_question(kg: Graph, asked: tuple[str, ref[Embeddings]]) -> ParsedQue
         if len(named) == 1 == len(mentions):
             [thing] = named
             predicates = fetch_predicates(kg, vertices[thing])
-            own = [each.iri for each in predicates if not each.is_incoming]
-            condition = find_condition(question, named, own, kg)
-            if condition is not None:  # is the status of X open
+            own = fetch_things(kg, values_clause("?s", vertices[thing]))
+            condition = find_condition(question, named, kg, own)
+            if condition is not None and not condition.is_incoming:  # is the status of X open
                 fact = (thing.text, condition.predicate, condition.value)
                 return reading._replace(facts=(fact,), target=thing.text)
             return _with_worded_direction(reading, tokens, named, predicates, embeddings)
@@ -221,7 +222,7 @@ def _read_with_condition(
     mentions = find_mentions(question, kg)
     vertices = find_vertices(mentions, kg)
     mentions = [each for each in mentions if not _are_texts(vertices.get(each, ()))]
-    condition = find_condition(question, mentions, (), kg)
+    condition = find_condition(question, mentions, kg)
     if condition is None or find_unread_form(question, None):
         return None
     tokens = tokenize(question)

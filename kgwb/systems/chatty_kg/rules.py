@@ -46,6 +46,8 @@ WORDS_WITHOUT_CONTENT = WORDS_BEFORE_DEMONSTRATIVES | {"many", "much", "the"}
 FOLLOW_UP_OPENING = re.compile(r"^((and|but|or|what about|how about|also)\b[\s,]*)+", re.I)
 MAX_ELLIPTICAL_TOKENS = 7
 """Length up to which a question with a FOLLOW_UP_OPENING is taken for incomplete."""
+MAX_FRAGMENT_TOKENS = 3
+"""Length up to which a question for members of a class may mean those of before: "how many ferries"."""
 QUESTION_OPENING = re.compile(r"^(\w+ )?(whom?|what|which|when|where|how)\b( year)?", re.I)
 ACTIVE_WHO_QUESTION = re.compile(r"^who (?P<verb>\w+) (?P<object>.*?)[?!. ]*$", re.I)
 TYPE_NOUNS = "film|movie|book|novel|series|paper|article|song|album|car|model"
@@ -189,11 +191,12 @@ def answer_nothing() -> ReplyData:
     return {"answers": []}
 
 
-def classify_question(question: str, kg: Graph | None) -> ReplyData:
+def classify_question(question: str, kg: Graph | None, embeddings: Embeddings) -> ReplyData:
     """Return whether a question is "dependent" on the dialogue or "self-contained", in "label", with "reason".
 
-    It is dependent if a pronoun refers back, if nothing is named, or if it begins like "and" or
-    "what about" and has at most MAX_ELLIPTICAL_TOKENS words. A pronoun refers to a name before it
+    It is dependent if a pronoun refers back, if nothing is named and it does not ask for members of a
+    class in more than MAX_FRAGMENT_TOKENS words, or if it begins like "and" or "what about" and has
+    at most MAX_ELLIPTICAL_TOKENS words. A pronoun refers to a name before it
     in the question, if there is one, unless the question begins with an auxiliary.
     """
     tokens = tokenize(question)
@@ -207,6 +210,9 @@ def classify_question(question: str, kg: Graph | None) -> ReplyData:
             return {"reason": reason, "label": "dependent"}
 
     is_incomplete = FOLLOW_UP_OPENING.match(question) and len(tokens) <= MAX_ELLIPTICAL_TOKENS
+    is_whole = not mentions and not is_incomplete and len(tokens) > MAX_FRAGMENT_TOKENS
+    if is_whole and kg is not None and can_be_answered(question, kg, embeddings):
+        return {"reason": "it asks for members of a class", "label": "self-contained"}
     if not mentions or is_incomplete:
         return {"reason": "it does not say all that it could be about", "label": "dependent"}
     name = mentions[0].text
@@ -268,6 +274,8 @@ def rephrase_question(
         rephrased = _choose_answerable(options, kg, embeddings) or rephrased
     if not pronouns and not mentions:
         rephrased = _insert_topic(rephrased, dialogue, kg, embeddings)
+        if rephrased == shortened:
+            return {"question": question}  # nothing tells what it is about
     rephrased = rephrased[:1].upper() + rephrased[1:]
     return {"question": rephrased}
 
