@@ -21,7 +21,6 @@ from kgwb.kg.queries import find_class_names
 from kgwb.kg.sparql import n3, values_clause
 from kgwb.llm.rules import words as en
 from kgwb.llm.rules.conditions import (
-    DEGREES,
     TARGET,
     Condition,
     fetch_things,
@@ -36,8 +35,6 @@ CLASS_RELATION = "type"
 """The relation of a fact that states the class of what is asked for."""
 MAX_CLASS_WORDS = 3
 """How many words the name of an asked class may have."""
-MIN_CLASS_LIKENESS = 0.5
-"""Similarity from which a noun is taken for a class, in doubt."""
 EXISTENCE = re.compile(
     r"\b(?:(?:are|is) there|(?:do|does|did|have|has) (?:we|you|they|i) (?:have|got)|on (?:record|file)"
     r"|in (?:the|this|your|our) (?:graph|data|database|dataset)|in (?:total|all)|altogether)\b",
@@ -46,8 +43,7 @@ EXISTENCE = re.compile(
 """Phrases that say no more than that things are in the graph."""
 OPENING = re.compile(
     r"(?:please )?(?:(?:can|could) you )?(?:(?:list|name|show|give|find|tell|count|get|enumerate)(?: me| us)?)?"
-    r"(?:(?:(?:what|which|who)(?:'s| (?:is|are|was|were))?)|how many(?: different)?|(?:is|are) there"
-    r"|(?:do|have) (?:we|you|they) (?:have|got))?"
+    r"(?:(?:(?:what|which|who)(?:'s| (?:is|are|was|were))?)|how many(?: different)?)?"
     r"(?: ?(?:of|the|a|an|any|all|every|each|our|number|these|list|names|there))*"
 )
 """What may stand before a class or a superlative."""
@@ -76,7 +72,7 @@ class Classes(NamedTuple):
             for form, iris in self.by_form.items():
                 if form.endswith(f" {phrase}"):
                     found = found | iris
-        for iri in found:
+        for iri in sorted(found):
             if found <= {iri, *self.subclasses.get(iri, ())}:
                 return iri
         return None
@@ -119,7 +115,6 @@ def read_members(
     all words are read.
     """
     question = remove_filler_phrases(question)
-    is_existence = EXISTENCE.match(question)
     asked = EXISTENCE.sub("", question)
     words = [token.lowercase for token in tokenize(asked)]
     is_count = words[:2] == ["how", "many"] or not {"count", "number"}.isdisjoint(words[:3])
@@ -128,9 +123,9 @@ def read_members(
     if not is_read or not ASKING_FOR_VALUES.isdisjoint(others):
         return None
     kind: QuestionKind = "count" if is_count else "list"
-    if is_existence and words[:1] not in (["how"], ["which"], ["what"]):
+    if not is_count and EXISTENCE.match(question):
         kind = "boolean"
-    for class_iri, span, doubts in _find_classes(asked, kg, embeddings):
+    for class_iri, span, doubts in _find_classes(asked, kg):
         read = _read_about(asked, class_iri, span, kg, embeddings)
         if read is None:
             continue
@@ -163,16 +158,10 @@ def _read_about(
     return (name, conditions) if is_asked else None
 
 
-def _find_classes(
-    question: str, kg: Graph, embeddings: Embeddings
-) -> Iterator[tuple[URIRef, range, list[str]]]:
-    """Yield the classes that words of a question name, with the positions of the words, and doubts.
-
-    If there are none, it is the class that is most like the noun behind the opening of the question.
-    """
+def _find_classes(question: str, kg: Graph) -> Iterator[tuple[URIRef, range, list[str]]]:
+    """Yield the classes that words of a question name, with the positions of the words, and doubts."""
     tokens = tokenize(question)
     classes = fetch_classes(kg, str(RDFS.subClassOf))
-    is_found = False
     for start in range(len(tokens)):
         for size in range(MAX_CLASS_WORDS, 0, -1):
             span = range(start, min(start + size, len(tokens)))
@@ -180,21 +169,6 @@ def _find_classes(
             iri = classes.find(normal_noun(text))
             if iri is None or tokens[start].lowercase in en.FUNCTION_WORDS:
                 continue
-            is_found = True
             named = set(kg.exact([text]).get(text, ())) - {iri}
             doubts = [f"“{text}” is a name, too"] if named else []
             yield iri, span, doubts
-    names = list(classes.names.values())
-    for position, token in enumerate(tokens):
-        word = token.lowercase
-        if is_found or not names or word in en.FUNCTION_WORDS | en.IMPERATIVES | DEGREES.keys():
-            continue
-        if en.is_verb(word):  # who wrote
-            return
-        similarities = embeddings.similarity(singular(word), names)
-        best = max(similarities)
-        if best >= MIN_CLASS_LIKENESS:
-            iri = list(classes.names)[similarities.index(best)]
-            doubts = [f"“{word}” was read as “{classes.names[iri]}”"]
-            yield iri, range(position, position + 1), doubts
-        return

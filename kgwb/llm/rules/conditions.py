@@ -45,7 +45,7 @@ Bounds = Sequence[tuple[str, str]]
 """Operators of comparisons, each with a number, a year, a date or a text; "max" and "min" have ""."""
 MAX_TEXT_WORDS = 3
 """How many words may be a text of the graph that has no capital."""
-MAX_THINGS = 10_000
+MAX_THINGS = 2_000
 """How many of the things that are asked for are looked at."""
 MIN_ATTRIBUTE_SIMILARITY = 0.5
 """Similarity from which words may say a predicate, in doubt."""
@@ -63,8 +63,8 @@ UNIT_OF = {word: unit for unit, words in en.LEXICON["units"].items() for word in
 """For a word or sign of a unit, the unit."""
 MEASURING_WORDS = en.FUNCTION_WORDS | en.TIME_WORDS | {"amount", "count", "unit", "value"}
 """Words of names that say no more of what is measured, beside units."""
-AGE, DATE = ("age",), ("date",)
-"""The nouns of "old" and of "late", which may be said of a time."""
+AGE, DATE, NUMBER = ("age",), ("date",), ("number",)
+"""The nouns of "old", "late" and "many"."""
 YEAR = re.compile(r"\d{4}")
 TIME = re.compile(r"\d{4}(-\d\d){0,2}")
 DIGIT = re.compile(r"\d")
@@ -213,6 +213,8 @@ def find_conditions(
             said[place] = word
     if any(word in UNSUPPORTED_WORDS or DIGIT.search(word) for word in said.values()):
         return None  # another comparison or negation
+    if NEGATION in words and (len(conditions) > 1 or measure):
+        return None  # it is not clear which of them is denied
     if measure:
         condition = read_measure(measure, said, known, things, embeddings)
     elif said:
@@ -265,8 +267,8 @@ def find_condition(
             ways += _find_joining(asked, things, kg)
     found: dict[tuple[int, bool], list[Condition]] = {}
     for name, value, is_incoming in ways:
-        said = _positions_saying(name, words)
         text = texts.get(value, Mention(0, 0, value))
+        said = _positions_saying(name, words, all_words=things is None or not text.size)
         if not (text.size or said):
             continue
         positions = {place for place in said if words[place] not in NON_CONTENT_WORDS}
@@ -304,14 +306,15 @@ def _find_joining(texts: Sequence[str], things: Things, kg: Graph) -> list[tuple
     return found
 
 
-def _positions_saying(name: str, words: Words) -> set[int]:
-    """Return where the words stand that say the name of a predicate; none if one of its words is not said.
+def _positions_saying(name: str, words: Words, *, all_words: bool) -> set[int]:
+    """Return where words stand that say the name of a predicate, or none if ``all_words`` and one is not said.
 
     Auxiliaries need not be said.
     """
     stems = set(map(stem, set(normalize(name).split()) - en.AUXILIARIES))
     positions = {place for place, word in enumerate(words) if stem(word) in stems}
-    return positions if stems.issubset(stem(words[place]) for place in positions) else set()
+    is_whole = stems.issubset(stem(words[place]) for place in positions)
+    return positions if is_whole or not all_words else set()
 
 
 def find_likely_truth(
@@ -486,7 +489,7 @@ def _choose_attribute(
     fitting = certain or fitting
     if not fitting:
         fitting = _find_like(list(said.values() or nouns), candidates, embeddings)
-    may_be_only = measure.unit and len(said) < 2
+    may_be_only = measure.unit and len(said) < 2 and nouns in ((), NUMBER)
     if not fitting and (may_be_only or (not said and nouns in ((), AGE, DATE))):
         fitting = [each for each in candidates if measure.unit in ("", each.unit)]
     if len(fitting) != 1:

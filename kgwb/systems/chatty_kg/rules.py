@@ -23,6 +23,7 @@ from kgwb.build import (
     Rule,
     Token,
     can_be_answered,
+    find_class_names,
     find_gender,
     find_kind,
     find_mentions,
@@ -273,9 +274,9 @@ def rephrase_question(
             options.append(_replace_pronoun(rephrased, tokens, place, _join_names(names)))
         rephrased = _choose_answerable(options, kg, embeddings) or rephrased
     if not pronouns and not mentions:
+        # Without a topic an "and" at the beginning stays: it is not known what it goes on with.
         rephrased = _insert_topic(rephrased, dialogue, kg, embeddings)
-        if rephrased == shortened:
-            return {"question": question}  # nothing tells what it is about
+        rephrased = question if rephrased == shortened else rephrased
     rephrased = rephrased[:1].upper() + rephrased[1:]
     return {"question": rephrased}
 
@@ -495,7 +496,10 @@ class _Referents:
         )
         """Whether the only answer is a text or number, of which the graph says nothing."""
         self.topics: list[str] = []
+        classes = find_class_names(kg).values() if kg is not None else ()
         for name in _without_other_gender(turn.get("about", ()), gender, kg):
+            if name in classes:
+                continue  # its members are meant
             own_kind = "thing" if self.asked_kind == "person" else ""
             if name in persons:
                 own_kind = "person"
