@@ -109,7 +109,7 @@ class Attribute(NamedTuple):
     def is_time(self) -> bool:
         """Whether it has times that can be compared. A year may be a number."""
         words = normalize(self.name).split()
-        is_year = self.is_number and "year" in words
+        is_year = self.is_number and ("year" in words or words[-1] in ("in", "since"))
         return is_year or (len(self.datatypes) == 1 and TIME_DATATYPES.issuperset(self.datatypes))
 
     @property
@@ -215,13 +215,24 @@ def find_conditions(
         return None  # another comparison or negation
     if NEGATION in words and (len(conditions) > 1 or measure):
         return None  # it is not clear which of them is denied
+    last = find_likely_truth(said, things, embeddings) if said else None
     if measure:
-        condition = read_measure(measure, said, known, things, embeddings)
-    elif said:
-        condition = find_likely_truth(said, things, embeddings)
-    else:
-        return conditions
-    return None if condition is None else [*conditions, condition]
+        last = read_measure(measure, said, known, things, embeddings)
+    if (said or measure) and last is None:
+        return None
+    conditions += filter(None, [last])
+    return [_doubt_missing(condition, things) for condition in conditions]
+
+
+def _doubt_missing(condition: Condition, things: Things) -> Condition:
+    """Return a condition with a doubt if it is about all values, and some things have none."""
+    numbers = {each.name: each.number_of_things for each in things.attributes}
+    missing = things.number - numbers.get(condition.predicate, 0)
+    is_of_all = any(operator in ("max", "min", "!=") for operator, _ in condition.bounds)
+    if missing <= 0 or not is_of_all:
+        return condition
+    doubt = f"{missing} of {things.number} have no “{condition.predicate}”"
+    return condition._replace(doubts=[*condition.doubts, doubt])
 
 
 # Values
@@ -449,9 +460,6 @@ def read_measure(
     bounds = []
     for measured, value in measure.bounds:
         operator = REVERSED[measured] if is_age else measured  # the oldest began first
-        missing = things.number - attribute.number_of_things
-        if not value and missing > 0:
-            doubts.append(f"{missing} of {things.number} have no “{attribute.name}”")
         is_year = YEAR.fullmatch(value) is not None
         if is_age and value and not is_year:
             return None
