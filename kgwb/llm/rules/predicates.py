@@ -7,12 +7,12 @@ embeddings and spelling.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
 from rdflib import Literal, URIRef
-from rdflib.namespace import OWL
+from rdflib.namespace import OWL, RDFS
 
 from kgwb.kg.base import Graph
 from kgwb.kg.embeddings import Embeddings
@@ -37,6 +37,8 @@ Vertices = tuple[Term, ...]
 Row = tuple[Term | None, ...]
 MAX_SAMPLED_TRIPLES = 100_000
 """How many triples of the vertices are looked at, in each direction."""
+MAX_SUBCLASSES = 5_000
+"""How many statements that a class is a subclass are looked at."""
 MAX_SAMPLED_VALUES = 100
 """How many values are looked at to know of what kind the values of a predicate are."""
 TRUE_FORMS = ("true", "1")
@@ -209,6 +211,17 @@ def fetch_values(kg: Graph, vertices: Vertices, predicates: Iterable[URIRef]) ->
 
 
 @kept_by_graph
+def _fetch_literals(kg: Graph, vertices: Vertices) -> Mapping[Term | None, list[Literal]]:
+    """Return literals of vertices by their predicates, at most MAX_SAMPLED_VALUES in all."""
+    query = f"SELECT DISTINCT ?p ?o WHERE {{ {values_clause('?v', vertices)} ?v ?p ?o FILTER(isLiteral(?o)) }}"
+    found: dict[Term | None, list[Literal]] = {}
+    for predicate, value in kg.select(f"{query} LIMIT {MAX_SAMPLED_VALUES}").rows:
+        if isinstance(value, Literal):
+            found.setdefault(predicate, []).append(value)
+    return found
+
+
+@kept_by_graph
 def fetch_class_names(kg: Graph, vertices: Vertices) -> list[str]:
     """Return the display names of the classes of vertices, by their IRIs.
 
@@ -239,6 +252,44 @@ def names_of_classes(kg: Graph) -> frozenset[str]:
         names = find_class_names(kg).values()
         _CLASS_NAMES[kg] = frozenset(map(normalize, names))
     return _CLASS_NAMES[kg]
+
+
+@kept_by_graph
+def names_of_predicates(kg: Graph, excluded: frozenset[URIRef]) -> Sequence[str]:
+    """Return the sorted names of a graph's predicates but for some, fetched once.
+
+    At most MAX_SAMPLED_TRIPLES triples are looked at.
+    """
+    sample = f"SELECT ?p WHERE {{ ?s ?p ?o }} LIMIT {MAX_SAMPLED_TRIPLES}"
+    rows = kg.select(f"SELECT DISTINCT ?p WHERE {{ {{ {sample} }} }}").rows
+    return sorted(set(kg.names(sorted(_iris_in(rows) - excluded)).values()))
+
+
+@kept_by_graph
+def _fetch_superclasses(kg: Graph, subclass_of: str) -> Mapping[str, set[str]]:
+    """Return the names of the direct superclasses of each class by its name, fetched once.
+
+    ``subclass_of`` is the IRI of rdfs:subClassOf.
+    """
+    rows = kg.select(f"SELECT ?c ?d WHERE {{ ?c <{subclass_of}> ?d }} LIMIT {MAX_SUBCLASSES}").rows
+    names = kg.names(sorted(_iris_in(rows)))
+    superclasses: dict[str, set[str]] = {}
+    for below, above in rows:
+        if isinstance(below, URIRef) and isinstance(above, URIRef):
+            superclasses.setdefault(names[below], set()).add(names[above])
+    return superclasses
+
+
+def with_superclasses(kg: Graph, names: Iterable[str]) -> set[str]:
+    """Return names of classes with those of all their superclasses."""
+    superclasses = _fetch_superclasses(kg, str(RDFS.subClassOf))
+    found: set[str] = set()
+    waiting = set(names)
+    while waiting:
+        found |= waiting
+        above = [superclasses.get(name, set()) for name in waiting]
+        waiting = set().union(*above) - found
+    return found
 
 
 def has_neighbour_of_two_types(kg: Graph, vertices: Vertices) -> bool:
@@ -471,17 +522,56 @@ def _is_time(value: Literal) -> bool:
     return is_text and bool(YEAR_WORD.search(text) or TIME_NAME.search(text))
 
 
+NUMBER_WITH_UNIT = re.compile(rf"({NUMBER.pattern})\s*[^\W\d]{{0,10}}")
+PERSON_NAME = re.compile(r"([A-Z]\S*|de|van|von)( ([A-Z]\S*|de|van|von))+")
 PERSON_CLASSES = en.PERSON_NOUNS | en.PROFESSIONS
 LIVING_CLASSES = frozenset(
     "animal bird boat cat cow dog ferry hen hive horse organism pet queen sheep ship species vessel".split()
 )
 """Classes of things that people call he, she or it."""
 PLACE_CLASSES = en.PLACE_WORDS | {"area", "harbour", "island", "port", "settlement", "site"}
+WORDS_FOR_PLACES = (
+    PLACE_CLASSES
+    | {"address", "home", "location", "origin", "source", "street", "venue", "headquarters"}
+    | {"at", "from", "in", "into", "on", "to"}
+)
+"""Words of which the name of a predicate that leads to a place ends in one."""
 STEMS_OF_PERSONS = frozenset(
     map(stem, "born birthday employ job marry spouse occupation profession nationality".split())
 )
 """Stems of words in the predicates that persons have."""
 STEMS_OF_PLACES = frozenset(map(stem, ("population", "inhabitants", "capital", "latitude")))
+
+
+def leads_to_kind(kg: Graph, vertices: Vertices, predicate: VertexPredicate, kind: str) -> bool:
+    """Return whether a predicate of vertices leads to values of a kind of ``asked_kind``, as far as the graph tells.
+
+    Things are told by their classes and superclasses, and texts by how they look. A predicate to a place may
+    also be told by its name. A thing without a class may be a person.
+    """
+    words = normalize(predicate.name).split()
+    literals = [] if predicate.is_incoming else _fetch_literals(kg, vertices).get(predicate.iri, [])
+    times = [value for value in literals if "a time" in kinds_of_value(value)]
+    if kind == "a time":
+        is_event = predicate.is_temporal or any(map(en.is_verb, words))
+        return bool(times) and is_event
+    if kind == "a number":
+        is_dated = times and predicate.is_temporal
+        return not is_dated and any(map(NUMBER_WITH_UNIT.fullmatch, literals))
+    is_of_agent = predicate.name.endswith(AGENT_ENDINGS)
+    if literals:
+        is_text = not times and not predicate.has_only_numbers
+        is_named = any(map(PERSON_NAME.fullmatch, literals))
+        fits = is_of_agent or is_named if kind == "a person" else words[-1] in WORDS_FOR_PLACES
+        return is_text and fits
+    types = with_superclasses(kg, predicate.value_types)
+    nouns = {singularize(normalize(each).rpartition(" ")[2]) for each in types}
+    is_person = not nouns.isdisjoint(PERSON_CLASSES | LIVING_CLASSES)
+    if kind == "a place":
+        is_place = words[-1] in WORDS_FOR_PLACES or not nouns.isdisjoint(PLACE_CLASSES)
+        return is_place and not (is_person or is_of_agent)
+    is_agent = is_person or any(map(leads_to_agent, nouns)) or not nouns.isdisjoint(en.GROUPS)
+    return is_agent or not nouns
 
 
 @kept_by_graph

@@ -61,8 +61,10 @@ from kgwb.llm.rules.predicates import (
     has_neighbour_of_two_types,
     has_text_with,
     kinds_of_value,
+    leads_to_kind,
     max_similarity,
     names_of_classes,
+    names_of_predicates,
     predicates_within_two_steps,
     without_time_and_place,
     write_name_list,
@@ -104,10 +106,14 @@ MIN_CLASS_SIMILARITY = 0.5
 """Similarity from which a word of the question names a class."""
 MIN_MEANING = 0.33
 """Similarity of the whole question from which it may ask for a predicate that no word of it says."""
+MIN_MEANING_OF_KIND = 0.25
+"""The same where the predicate must lead to a time, a place, a person or a number."""
 MEANING_LEAD = 0.05
 """How much more like it that predicate must be than the next one."""
 LIKE_CLASS_SIMILARITY = 0.38
 """Similarity from which a word is taken for a class that no class of the graph is named by."""
+A_TRUTH_VALUE = "a truth value"
+"""The kind of value that a yes-or-no question about one thing asks for."""
 MAX_PARTIAL_MATCHES = 3
 """How many labels are looked at that may begin or end with a name."""
 MAX_TIED_LABELS = 5
@@ -565,7 +571,7 @@ def _read_by_meaning(
     is_about_person = not en.PERSONAL_PRONOUNS.isdisjoint(words)
     others = [token for token, word in zip(tokens, words, strict=True) if word]
     has_other_name = any(each.looks_like_name and not each.begins_sentence for each in others)
-    if len(mentions) != 1 or is_about_person or has_other_name or reading.kind == "boolean":
+    if len(mentions) != 1 or is_about_person or has_other_name:
         return None
     [mention] = mentions
     vertices = find_vertices(mentions, kg)
@@ -574,8 +580,8 @@ def _read_by_meaning(
     ends = vertices.get(mention, ())
     look_up = _LookUp(words, reading, mention.text, ends, kg, embeddings)
     nearest = look_up.read_by_meaning()
-    if nearest is None:
-        return None
+    if nearest is None or look_up.kind == A_TRUTH_VALUE:
+        return nearest
     coverage = _Coverage(words, (), nearest[0], {mention: ends}, kg, embeddings)
     return None if coverage.find_wrong_values() else nearest
 
@@ -863,6 +869,8 @@ class _LookUp(_QuestionWords):
     ) -> None:
         """Keep the words, the grammar's reading, the name, and the vertices that have the name."""
         super().__init__(words, embeddings)
+        if reading.kind == "boolean":
+            self.kind = A_TRUTH_VALUE
         self.reading = reading
         self.name = name
         self.vertices = vertices
@@ -1046,45 +1054,110 @@ class _LookUp(_QuestionWords):
     def read_by_meaning(self) -> tuple[ParsedQuestion, Unread] | None:
         """Return a reading by the predicate that is nearest to the question in meaning, with a doubt.
 
-        The question without the name is compared with the names of the predicates that lead to what
-        is asked for. The nearest one must have MIN_MEANING, and MEANING_LEAD over the next name; the
-        only one that leads to the class that is asked for needs neither. None if there is no such
-        predicate, if a word selects or compares, if a word is the kin of several, or if the question
-        seems to have several relations.
+        The question without the name is compared with the predicates that lead to what is asked for:
+        with their names, and with these beside the class that they lead to. If some are kin of a word,
+        only these count. The nearest one must have MEANING_LEAD over the next name. If it is no kin, it
+        must have MIN_MEANING, too, and no predicate of other things be nearer: what the graph says of
+        others, it would say of this thing, too. The only one that leads to the class that is asked for
+        needs none of this.
+
+        None if there is no such predicate, if a word selects or compares, or if the question seems
+        to have several relations.
         """
         said = [word for word in self.words if word not in EMPTY_WORDS]
-        is_several = len(said) > 1 and not _is_lookup(self.reading)
+        is_lookup = _is_lookup(self.reading) or self.kind == A_TRUTH_VALUE
+        is_several = len(said) > 1 and not is_lookup and self._is_of_name()
         is_selected = any(_is_comparing(word) or word in en.ORDINALS for word in self.words)
         if is_several or is_selected:
             return None
         of_class = self._predicates_of_asked_class()
-        counts = of_class is None and self.kind == "" and "many" in self.words
-        fitting: dict[str, VertexPredicate] = {}
-        for predicate in self.predicates if of_class is None else of_class:
-            is_counted = predicate.has_only_numbers or not counts
-            if is_counted and self._leads_to_asked_kind(predicate):
-                fitting.setdefault(predicate.name, predicate)
-        names = list(fitting)
-        phrases = [self._phrases_at(place)[0] for place, word in enumerate(self.words) if word]
-        text = " ".join(phrases)
-        ranked = sorted(zip(self.embeddings.similarity(text, names), names, strict=True))
-        kin = {name for name in names for word in said if are_kin(word, normalize(name))}
-        if not ranked or len(kin) > 1:
+        fitting = self._fitting_predicates(of_class)
+        if not fitting:
             return None
+        kin = [each for each in fitting if self._is_kin(each)]
+        text = self._text_without_name()
+        ranked = sorted((self._meaning(each, text), each.name) for each in kin or fitting)
         likeness, name = ranked[-1]
+        names = {each.name for each in fitting}
         if of_class is None or len(names) > 1:
-            nearer = [other for other, _ in ranked if other > likeness - MEANING_LEAD]
-            if likeness < MIN_MEANING or len(nearer) > 1:
+            nearer = {other for near, other in ranked if near > likeness - MEANING_LEAD}
+            is_near = likeness >= (MIN_MEANING if self.kind == "" else MIN_MEANING_OF_KIND)
+            is_known = bool(kin) or (is_near and not self._is_said_of_others(likeness, text))
+            if len(nearer) > 1 or not is_known:
                 return None
-        predicate = fitting[name]
+        predicate = next(each for each in fitting if each.name == name)
         if self._is_about_else(predicate):
             return None
         reading = self._with_asked_class(self._reading_of_predicate(predicate))
+        if self.kind == A_TRUTH_VALUE:
+            reading = self.reading._replace(facts=((self.name, name, TRUE),), target=self.name)
         taken = f"“{' '.join(said)}”" if said else "the question"
         stems = _stems_of(name)
         is_whole = stems.issuperset(map(stem, said)) and stems.issubset(map(stem, self.words))
         doubts = [] if is_whole else [f"{taken} was read as “{name}”"]
         return reading, Unread((), doubts)
+
+    def _is_of_name(self) -> bool:
+        """Return whether the question is about something of the name: "the cook of X", "X's cook"."""
+        place = self.words.index("")
+        before = [word for word in self.words[:place] if word not in en.DETERMINERS]
+        return before[-1:] == ["of"] or "'s" in self.words[place:]
+
+    def _fitting_predicates(self, of_class: Predicates | None) -> Predicates:
+        """Return the predicates that lead to what is asked for: to things of a class, or a kind of value.
+
+        If the graph tells of some that they lead to the kind that is asked for, it is these.
+        """
+        counts = of_class is None and self.kind == "" and "many" in self.words
+        fitting = []
+        for predicate in self.predicates if of_class is None else of_class:
+            is_counted = predicate.has_only_numbers or not counts
+            if is_counted and self._leads_to_asked_kind(predicate):
+                fitting.append(predicate)
+        told = fitting
+        if self.kind not in ("", A_TRUTH_VALUE):
+            told = [each for each in self.predicates if self._is_told(each)]
+        return told or fitting
+
+    def _is_told(self, predicate: VertexPredicate) -> bool:
+        """Return whether the graph tells that a predicate leads to the kind that is asked for."""
+        return leads_to_kind(self.kg, self.vertices, predicate, self.kind)
+
+    def _is_kin(self, predicate: VertexPredicate) -> bool:
+        """Return whether a word of the question may say a predicate, by its stem or by its kin."""
+        stems = _stems_of(predicate.name)
+        name = normalize(predicate.name)
+        for position in {*self.positions, *self.kin_positions()}:
+            word = self.words[position]
+            is_telling = en.is_verb(word) or self._is_asked_noun(position)
+            if are_kin(word, name) or (is_telling and stem(word) in stems):
+                return True
+        return False
+
+    def _text_without_name(self) -> str:
+        """Return the words of the question, those for a known relation by its phrase."""
+        phrases = [self._phrases_at(place)[0] for place, word in enumerate(self.words) if word]
+        return " ".join(phrases)
+
+    def _meaning(self, predicate: VertexPredicate, text: str) -> float:
+        """Return how near a predicate is to a text in meaning, by its name alone or with a class beside it."""
+        names = [predicate.name]
+        classes = [] if predicate.has_only_numbers else sorted(predicate.value_types)[:1]
+        for each in classes:
+            joined = [each, predicate.name] if predicate.is_incoming else [predicate.name, each]
+            names.append(" ".join(joined))
+        return max(self.embeddings.similarity(text, names))
+
+    def _is_said_of_others(self, likeness: float, text: str) -> bool:
+        """Return whether a predicate of other things is nearer to a text, or a word of the question says it."""
+        own = {each.name for each in self.predicates}
+        names = names_of_predicates(self.kg, self.kg.vocabulary.excluded_predicates)
+        others = [name for name in names if name not in own]
+        said = {stem(word) for word in self.words if word not in EMPTY_WORDS}
+        if any(said.issuperset(_stems_of(name)) for name in others):
+            return True
+        nearest = max(self.embeddings.similarity(text, others), default=0.0)
+        return nearest > likeness + MEANING_LEAD
 
     def _is_about_else(self, predicate: VertexPredicate) -> bool:
         """Return whether a predicate is not what is asked for, though it is near in meaning.
@@ -1135,6 +1208,8 @@ class _LookUp(_QuestionWords):
             )
         if self.kind == "a number":
             return predicate.has_only_numbers and not predicate.is_temporal
+        if self.kind == A_TRUTH_VALUE:
+            return "boolean" in predicate.value_types
         if self.kind == "":
             return True
         types = set(chain.from_iterable(each.lower().split() for each in predicate.value_types))
@@ -1676,7 +1751,7 @@ class _Coverage(_QuestionWords):
             for position, word in enumerate(self.words):
                 if self._is_asked_noun(position) and self._is_any_class(word, self.value_types):
                     return True
-        said: set[str] = set()
+        said = set(map(stem, self.words))
         for position in self.positions:
             for phrase in self._phrases_at(position):
                 said |= _stems_of(phrase)

@@ -65,6 +65,8 @@ EVENTS = _word_list("events")
 """Nouns for events that have a time and a place: "birth", "publication"."""
 PERSONAL_PRONOUNS = frozenset("he she him his her hers himself herself".split())
 PROFESSIONS = _word_list("professions")
+GROUPS = _word_list("groups")
+"""Nouns for several persons who act as one: "company", "orchestra"."""
 ORDINALS = _word_list("ordinals")
 """Words that select one of several things: "second", "last"."""
 DESCRIBING_VERBS = _word_list("describing")
