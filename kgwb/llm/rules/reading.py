@@ -66,6 +66,7 @@ from kgwb.llm.rules.predicates import (
     names_of_classes,
     names_of_predicates,
     predicates_within_two_steps,
+    with_superclasses,
     without_time_and_place,
     write_name_list,
 )
@@ -95,6 +96,7 @@ from kgwb.llm.rules.words import (
     singularize,
     stem,
     tokenize,
+    words_saying,
     words_without_names,
 )
 from kgwb.terms import Term
@@ -110,6 +112,8 @@ MIN_MEANING_OF_KIND = 0.25
 """The same where the predicate must lead to a time, a place, a person or a number."""
 MEANING_LEAD = 0.05
 """How much more like it that predicate must be than the next one."""
+KIN_LEAD = 0.35
+"""How much more like it a predicate of other things may be than one that a word of the question may say."""
 LIKE_CLASS_SIMILARITY = 0.38
 """Similarity from which a word is taken for a class that no class of the graph is named by."""
 A_TRUTH_VALUE = "a truth value"
@@ -179,7 +183,7 @@ def _ground_question(kg: Graph, asked: tuple[str, ref[Embeddings]]) -> ParsedQue
     assert embeddings is not None, "the caller holds them"
     question = remove_filler_phrases(question)
     tokens = tokenize(question)
-    mentions = find_mentions(question, kg)
+    mentions = find_named(question, kg)
     reading = parse_tokens(tokens, mentions, kg)
     vertices = find_vertices(mentions, kg)
     named = [mention for mention in mentions if mention in vertices]
@@ -211,6 +215,23 @@ def _ground_question(kg: Graph, asked: tuple[str, ref[Embeddings]]) -> ParsedQue
     return _with_worded_direction(read, tokens, [mention], look_up.predicates, embeddings)
 
 
+def find_named(question: str, kg: Graph | None) -> Mentions:
+    """Return the names in a question, each with the noun after it that says its class: "the Polar Carrier ship"."""
+    mentions = find_mentions(question, kg)
+    if kg is None:
+        return mentions
+    words = [token.lowercase for token in tokenize(question)]
+    named = []
+    for mention in mentions:
+        following = set(words[mention.end : mention.end + 1]) - NON_CONTENT_WORDS
+        nouns: set[str] = set()
+        if following:
+            classes = fetch_class_names(kg, find_vertices([mention], kg).get(mention, ()))
+            nouns = {normalize(each).rpartition(" ")[2] for each in with_superclasses(kg, classes)}
+        named.append(mention._replace(end=mention.end + len(following & nouns)))
+    return named
+
+
 def _are_texts(vertices: Vertices) -> bool:
     """Return whether these are texts or numbers of the graph, and no things."""
     return bool(vertices) and all(isinstance(vertex, Literal) for vertex in vertices)
@@ -225,7 +246,7 @@ def _read_with_condition(
     repair".
     """
     question = remove_filler_phrases(question)
-    mentions = find_mentions(question, kg)
+    mentions = find_named(question, kg)
     vertices = find_vertices(mentions, kg)
     mentions = [each for each in mentions if not _are_texts(vertices.get(each, ()))]
     condition = find_condition(question, mentions, kg)
@@ -265,6 +286,7 @@ def _with_worded_direction(
         told = [name for name in told if not name.endswith((" on", " at", " in", " to"))]
     if not told:
         return _as_found(reading, mentions[0].text, predicates, embeddings)
+    told = [name for name in told if _has_worded(name, worded, predicates)] or told
     similarities = embeddings.similarity(relation, told, SPELLING_WEIGHT)
     _, name = max(zip(similarities, told, strict=True))
     direction, certainty = compare_wordings(relation, name)
@@ -287,6 +309,18 @@ def _with_worded_direction(
     fact = (first, name, other) if is_subject else (other, name, first)
     classes = [each for each in reading.facts if each[1] == CLASS_RELATION]
     return reading._replace(facts=(fact, *classes))
+
+
+def _has_worded(name: str, worded: tuple[str, bool], predicates: Predicates) -> bool:
+    """Return whether a predicate of a name is there in the direction that a relation tells.
+
+    ``worded`` is the relation, and whether the name whose predicates these are is its subject.
+    """
+    relation, is_subject = worded
+    direction, certainty = compare_wordings(relation, name)
+    is_incoming = is_subject != (direction == "out")
+    directions = {each.is_incoming for each in predicates if each.name == name}
+    return certainty == "either" or is_incoming in directions
 
 
 def _with_joining_kin(
@@ -398,7 +432,7 @@ def find_unread(question: str, kg: Graph | None, embeddings: Embeddings) -> Unre
     question = remove_filler_phrases(question)
     tokens = tokenize(question)
     ends = set(chain.from_iterable(fact[::2] for fact in reading.facts))
-    mentions = [mention for mention in find_mentions(question, kg) if mention.text in ends]
+    mentions = [mention for mention in find_named(question, kg) if mention.text in ends]
     words = words_without_names(mentions, tokens)
     mentions += [text for text in texts_in(question, tokens, words) if text.text in ends][:1]
     vertices = find_vertices(mentions, kg)
@@ -430,7 +464,7 @@ def can_be_answered(question: str, kg: Graph, embeddings: Embeddings) -> bool:
 def _has_relation(question: str, kg: Graph, embeddings: Embeddings) -> bool:
     """Return whether a question is read as triples, and its name has the first relation of a look-up."""
     reading = ground_question(question, kg, embeddings)
-    mentions = find_mentions(question, kg)
+    mentions = find_named(question, kg)
     if not _is_lookup(reading) or len(mentions) != 1:
         return bool(reading.facts)
     [mention] = mentions
@@ -500,7 +534,7 @@ def _names_things(question: str, kg: Graph) -> bool:
 def _read_class(question: str, kg: Graph) -> tuple[ParsedQuestion, Unread] | None:
     """Return the reading of "is X a film", where the graph has films and says what X is; else None."""
     question = remove_filler_phrases(question)
-    mentions = find_mentions(question, kg)
+    mentions = find_named(question, kg)
     if len(mentions) != 1:
         return None
     [thing] = mentions
@@ -524,7 +558,7 @@ def _read_for_each(
     """
     question = remove_filler_phrases(question)
     tokens = tokenize(question)
-    mentions = find_mentions(question, kg)
+    mentions = find_named(question, kg)
     words = words_without_names(mentions, tokens)
     if len(mentions) < 2 or asked_kind(words) not in VALUE_KINDS:
         return None
@@ -564,7 +598,7 @@ def _read_by_meaning(
         return None
     question = remove_filler_phrases(question)
     tokens = tokenize(question)
-    mentions = find_mentions(question, kg)
+    mentions = find_named(question, kg)
     if not reading.facts:
         reading = parse_tokens(tokens, mentions, kg)
     words = words_without_names(mentions, tokens)
@@ -619,7 +653,7 @@ def find_unread_form(question: str, kg: Graph | None) -> list[str]:
     found.
     """
     question = remove_filler_phrases(question)
-    mentions = find_mentions(question, kg)
+    mentions = find_named(question, kg)
     words = words_without_names(mentions, tokenize(question))
     if not looks_english(" ".join(words)):
         return ["the question is not in English"]
@@ -1082,8 +1116,9 @@ class _LookUp(_QuestionWords):
         if of_class is None or len(names) > 1:
             nearer = {other for near, other in ranked if near > likeness - MEANING_LEAD}
             is_near = likeness >= (MIN_MEANING if self.kind == "" else MIN_MEANING_OF_KIND)
-            is_known = bool(kin) or (is_near and not self._is_said_of_others(likeness, text))
-            if len(nearer) > 1 or not is_known:
+            others = self._likeness_of_others(text)
+            is_known = is_near and others <= likeness + MEANING_LEAD
+            if len(nearer) > 1 or not (is_known or (kin and others <= likeness + KIN_LEAD)):
                 return None
         predicate = next(each for each in fitting if each.name == name)
         if self._is_about_else(predicate):
@@ -1148,16 +1183,15 @@ class _LookUp(_QuestionWords):
             names.append(" ".join(joined))
         return max(self.embeddings.similarity(text, names))
 
-    def _is_said_of_others(self, likeness: float, text: str) -> bool:
-        """Return whether a predicate of other things is nearer to a text, or a word of the question says it."""
+    def _likeness_of_others(self, text: str) -> float:
+        """Return how near the predicates that only other things have are to a text; 1.0 if the question says one."""
         own = {each.name for each in self.predicates}
         names = names_of_predicates(self.kg, self.kg.vocabulary.excluded_predicates)
         others = [name for name in names if name not in own]
         said = {stem(word) for word in self.words if word not in EMPTY_WORDS}
         if any(said.issuperset(_stems_of(name)) for name in others):
-            return True
-        nearest = max(self.embeddings.similarity(text, others), default=0.0)
-        return nearest > likeness + MEANING_LEAD
+            return 1.0
+        return max(self.embeddings.similarity(text, others), default=0.0)
 
     def _is_about_else(self, predicate: VertexPredicate) -> bool:
         """Return whether a predicate is not what is asked for, though it is near in meaning.
@@ -1166,7 +1200,7 @@ class _LookUp(_QuestionWords):
         and another makes that something else: a population density is no population, and women who
         were influenced are not all who were. A noun after the name may belong to the name.
         """
-        name_words = normalize(predicate.name).split()
+        name_words = words_saying(normalize(predicate.name))
         stems = _stems_of(predicate.name)
         expected = [predicate.name, *predicate.value_types]
         is_said = not stems.isdisjoint(stem(self.words[place]) for place in self.positions)
@@ -1202,16 +1236,12 @@ class _LookUp(_QuestionWords):
 
     def _leads_to_asked_kind(self, predicate: VertexPredicate) -> bool:
         """Return whether a predicate may lead to the kind of value that the question words ask for."""
-        if self.kind == "a time":
-            return not predicate.is_incoming and (
-                predicate.is_temporal or predicate.has_only_numbers
-            )
-        if self.kind == "a number":
-            return predicate.has_only_numbers and not predicate.is_temporal
-        if self.kind == A_TRUTH_VALUE:
-            return "boolean" in predicate.value_types
         if self.kind == "":
             return True
+        if self.kind == A_TRUTH_VALUE:
+            return "boolean" in predicate.value_types
+        if self.kind in ("a time", "a number"):
+            return self._is_told(predicate)
         types = set(chain.from_iterable(each.lower().split() for each in predicate.value_types))
         is_of_person = not types.isdisjoint(PERSON_CLASSES)
         if predicate.has_only_numbers or predicate.is_temporal:

@@ -265,7 +265,20 @@ def are_kin(word: str, name: str) -> bool:
     groups = KIN_GROUPS.get(stem(word))
     if not groups:  # as of most words, which are compared with each class of a graph
         return False
-    return any(not groups.isdisjoint(KIN_GROUPS.get(stem(other), ())) for other in name.split())
+    return any(
+        not groups.isdisjoint(KIN_GROUPS.get(stem(other), ())) for other in words_saying(name)
+    )
+
+
+def words_saying(name: str) -> list[str]:
+    """Return the words of a name in normal form, a verb before "to" as that of the other side.
+
+    What is lent to somebody is what that person borrows.
+    """
+    words = name.split()
+    if words[-1:] != ["to"]:
+        return words
+    return [RECIPIENT_VERBS.get(stem(word), word) for word in words]
 
 
 def is_verb(word: str) -> bool:
@@ -284,6 +297,10 @@ def relation_phrase(word: str) -> str:
     return RELATION_PHRASES.get(word, word)
 
 
+RECIPIENT_VERBS: dict[str, str] = {
+    stem(_verb): _other for _verb, _other in LEXICON["recipients"].items()
+}
+"""For the stem of a verb, what somebody does to whom it is done: who is lent something borrows it."""
 RIVALS: defaultdict[str, dict[str, str]] = defaultdict(dict)
 """For a stem, its meaning in each group of words that never mean the same: "begin" and "end".
 
