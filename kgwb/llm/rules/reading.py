@@ -216,19 +216,28 @@ def _ground_question(kg: Graph, asked: tuple[str, ref[Embeddings]]) -> ParsedQue
 
 
 def find_named(question: str, kg: Graph | None) -> Mentions:
-    """Return the names in a question, each with the noun after it that says its class: "the Polar Carrier ship"."""
+    """Return the names in a question, each with the words beside it that say its class.
+
+    "The Polar Carrier ship" and "purchase order 12" are names with their classes.
+    """
     mentions = find_mentions(question, kg)
     if kg is None:
         return mentions
     words = [token.lowercase for token in tokenize(question)]
     named = []
     for mention in mentions:
-        following = set(words[mention.end : mention.end + 1]) - NON_CONTENT_WORDS
-        nouns: set[str] = set()
-        if following:
-            classes = fetch_class_names(kg, find_vertices([mention], kg).get(mention, ()))
-            nouns = {normalize(each).rpartition(" ")[2] for each in with_superclasses(kg, classes)}
-        named.append(mention._replace(end=mention.end + len(following & nouns)))
+        after = words[mention.end : mention.end + 1]
+        before = words[: mention.start]
+        if NON_CONTENT_WORDS.issuperset([*before[-1:], *after]):
+            named.append(mention)
+            continue
+        vertices = find_vertices([mention], kg).get(mention, ())
+        names = with_superclasses(kg, fetch_class_names(kg, vertices))
+        classes = [normalize(name).split() for name in names]
+        sizes = [len(each) for each in classes if len(each) > 1 and before[-len(each) :] == each]
+        is_said_after = any(after == each[-1:] for each in classes)
+        start, end = mention.start - max(sizes, default=0), mention.end + is_said_after
+        named.append(Mention(start, end, mention.text))
     return named
 
 
@@ -409,12 +418,14 @@ class Unread(NamedTuple):
     """Why the question must not be answered."""
     doubts: Sequence[str] = ()
     """Words that were left out, which may or may not change the answer, or that were read as others."""
+    is_guess: bool = False
+    """Whether no word says the predicate, and it is only near to one in meaning."""
 
 
 def find_not_understood(question: str, kg: Graph | None, embeddings: Embeddings) -> list[str]:
     """Return everything that ``find_unread`` finds, where an answer cannot be in doubt."""
-    reasons, doubts = find_unread(question, kg, embeddings)
-    return [*reasons, *doubts]
+    unread = find_unread(question, kg, embeddings)
+    return [*unread.reasons, *unread.doubts]
 
 
 def find_unread(question: str, kg: Graph | None, embeddings: Embeddings) -> Unread:
@@ -495,7 +506,8 @@ def read_with_doubts(
     reading = ParsedQuestion((), "", "list")
     if not unread.reasons or not find_unread_form(question, kg):
         reading = ground_question(question, kg, embeddings)
-    if kg is None or (not unread.reasons and _has_relation(question, kg, embeddings)):
+    is_read = not (unread.reasons or unread.is_guess)
+    if kg is None or (is_read and _has_relation(question, kg, embeddings)):
         return reading, unread
     return (
         _read_selection(question, kg, embeddings)
@@ -1650,8 +1662,44 @@ class _Coverage(_QuestionWords):
             if not kin and self.kind not in VALUE_KINDS:
                 return Unread(["no word says which predicate is asked for"])
             left_out = sorted({*left_out, *kin})
+        guessed = [] if left_out else self._guessed_positions()
         doubts = [*map(self._doubt_of, left_out), *self._find_unsaid_kind()]
-        return Unread(self.find_wrong_values(), doubts)
+        if guessed and not doubts:
+            doubts = self._taken_as_chosen(guessed)
+        return Unread(self.find_wrong_values(), doubts, bool(guessed))
+
+    def _guessed_positions(self) -> list[int]:
+        """Return where words stand that are only near to the chosen predicate in meaning, if no word says it.
+
+        A kin that leads to the kind that is asked for says it.
+        """
+        if self._is_fully_named() or any(map(self._is_said_at, self.positions)):
+            return []
+        guessed = []
+        for position in self.positions:
+            word = self.words[position]
+            is_class = any(_has_word_of_stem(each, word) for each in self.value_types)
+            if self._is_content(position) and not is_class:
+                guessed.append(position)
+        return guessed
+
+    def _is_said_at(self, position: int) -> bool:
+        """Return whether the word at a position says the chosen predicate, as it is, by a known relation or as kin."""
+        if self.kind and self._find_kin_name(position):
+            return True
+        phrase = RELATION_PHRASES.get(self.words[position], "")
+        for predicate in self.chosen:
+            phrases = map(RELATION_PHRASES.get, normalize(predicate.name).split())
+            if self._says(predicate, position) or (phrase and phrase in phrases):
+                return True
+        return False
+
+    def _taken_as_chosen(self, positions: Iterable[int]) -> list[str]:
+        """Return the doubt that words were read as the chosen predicate."""
+        words = " ".join(self.words[position] for position in positions)
+        return [f"“{words}” was read as “{name}”" for name in {each.name for each in self.chosen}][
+            :1
+        ]
 
     def _find_unsaid_kind(self) -> list[str]:
         """Return the doubt that a predicate is not just what is said, where others lead to the same class.

@@ -235,7 +235,8 @@ def stem(word: str) -> str:
         last = start[-1]
         if last == start[-2] and last not in "ls":
             return start[:-1]
-        return start
+        is_verb_of_agent = ending in ("ed", "ing", "e") and start.endswith(("er", "or"))
+        return stem(start) if is_verb_of_agent else start  # ordered, as order
     return word
 
 
@@ -469,6 +470,7 @@ class _MentionFinder:
         """
         labels = self._find_labels()
         likely = [label for label in labels if self._is_likely_name(label)]
+        likely += [label for label in labels if _is_longer_than_any(label, likely)]
         candidates = likely.copy()
         for run in self._capitalized_runs():
             if self._is_name(run, likely):
@@ -667,6 +669,11 @@ class _MentionFinder:
             return False
         word = self.tokens[position].lowercase
         return word in KIND_INTRODUCTIONS or self._is_nationality_adjective(position)
+
+
+def _is_longer_than_any(label: Mention, others: Sequence[Mention]) -> bool:
+    """Return whether a label of several words has one of some others in it: "cable car" in "cable car landing"."""
+    return any(label.start <= each.start and each.end < label.end for each in others)
 
 
 def _size_and_position(mention: Mention) -> tuple[int, int]:

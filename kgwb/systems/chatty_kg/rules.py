@@ -95,10 +95,10 @@ def extract_qir(question: str, kg: Graph | None, embeddings: Embeddings) -> Repl
     does not read gives no triples. Without a graph only the form is looked at, not the words. The
     other keys are those of ``_describe_qir``.
     """
-    reading, (reasons, doubts) = read_with_doubts(question, kg, embeddings)
-    beyond = [LEFT_OUT + doubt for doubt in doubts]
-    if reasons:
-        beyond = [f"{NOT_UNDERSTOOD}: {'; '.join(reasons)}"]
+    reading, unread = read_with_doubts(question, kg, embeddings)
+    beyond = [LEFT_OUT + doubt for doubt in unread.doubts]
+    if unread.reasons:
+        beyond = [f"{NOT_UNDERSTOOD}: {'; '.join(unread.reasons)}"]
     return _describe_qir(reading) | {"beyond": beyond}
 
 
