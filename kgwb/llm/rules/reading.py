@@ -29,7 +29,13 @@ from kgwb.kg.queries import find_class_names, find_exact_values
 from kgwb.kg.sparql import values_clause
 from kgwb.llm.rules import words as en
 from kgwb.llm.rules.classes import CLASS_RELATION, MAX_CLASS_WORDS, read_members
-from kgwb.llm.rules.conditions import NON_CONTENT_WORDS, fetch_things, find_condition, texts_in
+from kgwb.llm.rules.conditions import (
+    NON_CONTENT_WORDS,
+    TRUE,
+    fetch_things,
+    find_condition,
+    texts_in,
+)
 from kgwb.llm.rules.grammar import (
     IS_A_RELATION,
     ORIGIN_VERB,
