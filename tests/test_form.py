@@ -105,6 +105,7 @@ def test_labels_choices_and_an_empty_form_come_from_the_schema() -> None:
         "target": "",
         "question_type": "list",
     }
+    assert parts_by_name(field_for_type(QIR))["comparisons"].kind == "table"
     assert empty_data(field_for_type(QIR)) == {
         "facts": [],
         "target": "",
@@ -112,6 +113,7 @@ def test_labels_choices_and_an_empty_form_come_from_the_schema() -> None:
         "beyond": [],
         "columns": [],
         "doubts": [],
+        "comparisons": [],
     }
 
 

@@ -7,8 +7,9 @@ from small import alone, qir
 
 from kgwb.errors import OverrideError
 from kgwb.kg.base import AnswerKind
-from kgwb.systems.chatty_kg.qir import determine_kind, extract_qir
-from kgwb.systems.chatty_kg.records import QIR, Fact
+from kgwb.run.ask import schema_of
+from kgwb.systems.chatty_kg.qir import QirReply, determine_kind, extract_qir
+from kgwb.systems.chatty_kg.records import QIR, Comparison, Fact
 
 GOOD = qir("Dune | director | ?person")
 
@@ -66,3 +67,14 @@ def test_a_qir_by_hand_goes_through_the_same_checks(
         {"facts": [{"subject": "Dune", "relation": "writer", "object": "?b"}], "target": "?b"},
     )
     assert [fact.relation for fact in run.go().output("qir").facts] == ["writer"]
+
+
+def test_a_person_may_compare_an_unknown_and_no_model_is_asked_to() -> None:
+    _, run, _ = extracted(GOOD)
+    facts = (Fact("Dune", "director", "?b"),)
+    with pytest.raises(OverrideError):
+        run.override("qir", QIR(facts, "?b", comparisons=(Comparison("?c", "max"),)))
+    first = Comparison("?b", "min")
+    run.override("qir", QIR(facts, "?b", comparisons=(first,)))
+    assert run.go().output("qir").comparisons == (first,)
+    assert "comparisons" not in schema_of(QirReply)["properties"]
