@@ -27,7 +27,7 @@ from kgwb.llm.rules.conditions import (
     find_conditions,
     with_conditions,
 )
-from kgwb.llm.rules.grammar import ParsedQuestion, QuestionKind, remove_filler_phrases
+from kgwb.llm.rules.grammar import ParsedQuestion, QuestionKind, Unread, remove_filler_phrases
 from kgwb.llm.rules.words import kept_by_graph, looks_english, singular, tokenize
 from kgwb.terms import name_from_iri
 
@@ -108,7 +108,7 @@ def normal_noun(text: str) -> str:
 
 def read_members(
     question: str, kg: Graph, embeddings: Embeddings
-) -> tuple[ParsedQuestion, list[str]] | None:
+) -> tuple[ParsedQuestion, Unread] | None:
     """Return a reading of a question about the members of a class, with its doubts; None for another question.
 
     Members of subclasses are members. Of several classes in the question, the first counts with which
@@ -136,7 +136,7 @@ def read_members(
             return None
         reading = ParsedQuestion(((TARGET, CLASS_RELATION, name),), TARGET, kind)
         of_conditions = chain.from_iterable(condition.doubts for condition in conditions)
-        return with_conditions(reading, conditions), [*doubts, *of_conditions]
+        return with_conditions(reading, conditions), Unread((), [*doubts, *of_conditions])
     return None
 
 

@@ -381,60 +381,44 @@ class Measure(NamedTuple):
 
 CURRENCY = re.compile("[£$€]")
 _BOUND = r"[£$€]?(\d[\d.,-]*)"
-_THAN = re.compile(rf"\b({'|'.join(DEGREES)})(?: ({'|'.join(DEGREES)}))? than {_BOUND}")
+_DEGREE = "|".join(DEGREES)
+_THAN = rf"(?P<quantity>{_DEGREE})(?: (?P<adjective>{_DEGREE}))? than"
 REVERSED = {"max": "min", "min": "max", ">": "<", "<": ">", ">=": "<=", "<=": ">="}
 
 
 def find_measure(words: Words) -> Measure | None:
     """Return the first comparison or superlative of a question in lower case; None without one."""
     text = " ".join(word or "_" for word in words)
-    for phrases, signs in en.LEXICON["comparisons"].items():
+    for phrases, signs in {**en.LEXICON["comparisons"], _THAN: ">"}.items():
         second = f" and {_BOUND}" if phrases == "between" else "()"
         found = re.search(rf"\b(?:{phrases}) {_BOUND}{second}", text)
         is_time = signs.endswith(" time")
-        if found and not (is_time and not TIME.fullmatch(found[1])):
-            bounds = [found[1], found[2] or found[1]]
-            operators = signs.removesuffix(" time").split()
-            return _make_measure(words, text, found, operators, bounds, is_time=is_time)
-    found = _THAN.search(text)
-    if found:
-        degree = _find_degree(found[1], found[2])
-        signs = ">" if degree.is_much else "<"
-        return _make_measure(words, text, found, [signs], [found[3]], degree)
+        if found is None or (is_time and not TIME.fullmatch(found.groups()[-2])):
+            continue
+        *degree_words, bound, last = found.groups()
+        degree = _find_degree(*degree_words) if degree_words else None
+        operators = signs.split()
+        if degree and not degree.is_much:
+            operators = ["<"]
+        values = [each.replace(",", "").rstrip(".-") for each in (bound, last or bound)]
+        start = text.count(" ", 0, found.start())
+        end = text.count(" ", 0, found.end()) + 1
+        unit = UNIT_OF.get("".join(words[end : end + 1]), "")
+        positions = set(range(start, end + bool(unit)))
+        unit = unit or UNIT_OF.get("".join(CURRENCY.findall(found[0])), "")
+        return Measure(positions, list(zip(operators, values, strict=False)), degree, unit, is_time)
     for place, (word, following) in enumerate(pairwise([*words, ""])):
         if word in DEGREES and word.endswith(SUPERLATIVE_ENDINGS):
             has_adjective = word in QUANTITIES and following in DEGREES
-            degree = _find_degree(word, following if has_adjective else None)
+            degree = _find_degree(word, following if has_adjective else "")
             positions = {place, place + has_adjective}
             return Measure(positions, [("max" if degree.is_much else "min", "")], degree)
     return None
 
 
-def _make_measure(
-    words: Words,
-    text: str,
-    found: re.Match[str],
-    operators: Sequence[str],
-    bounds: Sequence[str],
-    degree: Degree | None = None,
-    *,
-    is_time: bool = False,
-) -> Measure:
-    """Return the comparison that was found in the text of words, with the unit behind it."""
-    start = text.count(" ", 0, found.start())
-    end = text.count(" ", 0, found.end()) + 1
-    following = words[end] if end < len(words) else ""
-    [unit, *_] = [
-        UNIT_OF[sign] for sign in (following, *CURRENCY.findall(found[0])) if sign in UNIT_OF
-    ] or [""]
-    values = [bound.replace(",", "").rstrip(".-") for bound in bounds]
-    positions = set(range(start, end + (following in UNIT_OF)))
-    return Measure(positions, list(zip(operators, values, strict=False)), degree, unit, is_time)
-
-
-def _find_degree(quantity: str, adjective: str | None) -> Degree:
-    """Return the degree of "more", "less expensive" or "longer", of which the adjective may be None."""
-    degree = DEGREES.get(adjective or "")
+def _find_degree(quantity: str, adjective: str) -> Degree:
+    """Return the degree of "more", "less expensive" or "longer", which may have no adjective of its own."""
+    degree = DEGREES.get(adjective)
     if degree is None:
         return DEGREES[quantity]
     return degree._replace(is_much=degree.is_much == DEGREES[quantity].is_much)

@@ -346,6 +346,17 @@ class ParsedQuestion(NamedTuple):
     comparisons: tuple[Comparison, ...] = ()
 
 
+class Unread(NamedTuple):
+    """What of a question its reading leaves out or guesses, in sentences for a person."""
+
+    reasons: Sequence[str] = ()
+    """Why the question must not be answered."""
+    doubts: Sequence[str] = ()
+    """Words that were left out, which may or may not change the answer, or that were read as others."""
+    is_guess: bool = False
+    """Whether no word says the predicate, and it is only near to one in meaning."""
+
+
 def parse_question(question: str, kg: Graph | None) -> ParsedQuestion:
     """Read a question as triples, by the grammar alone; the graph is only used to find names.
 

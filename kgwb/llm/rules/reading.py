@@ -16,7 +16,6 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, pairwise, product
-from typing import NamedTuple
 from weakref import ref
 
 from rdflib import Literal, URIRef
@@ -28,7 +27,7 @@ from kgwb.kg.label_search import UNIT_WORDS, names_unit, normalize
 from kgwb.kg.queries import find_class_names, find_exact_values
 from kgwb.kg.sparql import values_clause
 from kgwb.llm.rules import words as en
-from kgwb.llm.rules.classes import CLASS_RELATION, MAX_CLASS_WORDS, read_members
+from kgwb.llm.rules.classes import CLASS_RELATION, MAX_CLASS_WORDS, normal_noun, read_members
 from kgwb.llm.rules.conditions import (
     NON_CONTENT_WORDS,
     TRUE,
@@ -43,6 +42,7 @@ from kgwb.llm.rules.grammar import (
     UNKNOWN_RELATION,
     Fact,
     ParsedQuestion,
+    Unread,
     expected_value_type,
     find_unsupported_word,
     is_part_of_verb,
@@ -417,17 +417,6 @@ def _words_with_names(tokens: Sequence[Token], mentions: Mentions) -> list[str]:
     return words
 
 
-class Unread(NamedTuple):
-    """What of a question its reading leaves out or guesses, in sentences for a person."""
-
-    reasons: Sequence[str] = ()
-    """Why the question must not be answered."""
-    doubts: Sequence[str] = ()
-    """Words that were left out, which may or may not change the answer, or that were read as others."""
-    is_guess: bool = False
-    """Whether no word says the predicate, and it is only near to one in meaning."""
-
-
 def find_not_understood(question: str, kg: Graph | None, embeddings: Embeddings) -> list[str]:
     """Return everything that ``find_unread`` finds, where an answer cannot be in doubt."""
     unread = find_unread(question, kg, embeddings)
@@ -505,7 +494,7 @@ def read_with_doubts(
     elif kg is not None:
         read = _read_class(question, kg)
         if read is None and not _names_things(question, kg):
-            read = _read_members(question, kg, embeddings)
+            read = read_members(question, kg, embeddings)
     if read is not None:
         return read
     unread = find_unread(question, kg, embeddings)
@@ -531,15 +520,7 @@ def _read_selection(
     They are what a question about a name asks for, or the members of a class.
     """
     read = _read_with_condition(question, kg, embeddings)
-    return read or _read_members(question, kg, embeddings)
-
-
-def _read_members(
-    question: str, kg: Graph, embeddings: Embeddings
-) -> tuple[ParsedQuestion, Unread] | None:
-    """Return what ``read_members`` returns, with its doubts as what is not read."""
-    read = read_members(question, kg, embeddings)
-    return read and (read[0], Unread((), read[1]))
+    return read or read_members(question, kg, embeddings)
 
 
 def _names_things(question: str, kg: Graph) -> bool:
@@ -849,7 +830,7 @@ class _QuestionWords:
         for position, word in enumerate(self.words, start=1):
             if word in WORDS_BEFORE_ASKED_NOUN:
                 ends = range(min(position + MAX_CLASS_WORDS, len(self.words)), position, -1)
-                phrases = [_normal_noun(" ".join(self.words[position:end])) for end in ends]
+                phrases = [normal_noun(" ".join(self.words[position:end])) for end in ends]
                 return list(filter(None, phrases))
         return []
 
@@ -1402,7 +1383,7 @@ class _LookUp(_QuestionWords):
         first, (subject, relation, target) = reading.facts
         if not subject.startswith("?") or target != reading.target:
             return reading
-        noun = _normal_noun(relation)
+        noun = normal_noun(relation)
         if noun not in self.asked_phrases() or noun not in names_of_classes(self.kg):
             return reading
         for name in predicates_within_two_steps(self.kg, self.vertices):
@@ -1567,12 +1548,6 @@ def _types_of(predicates: Predicates) -> set[str]:
     for predicate in predicates:
         names |= predicate.value_types
     return names
-
-
-def _normal_noun(text: str) -> str:
-    """Return a phrase in normal form, with its last word in the singular; "" without words."""
-    *others, last = normalize(text).split() or [""]
-    return " ".join([*others, singularize(last)])
 
 
 def _is_lookup(reading: ParsedQuestion) -> bool:
