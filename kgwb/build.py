@@ -272,9 +272,9 @@ if TYPE_CHECKING:
     from kgwb.kg.survey import CACHE_LIFETIME_S, GENERIC_CLASSES, survey_graph
     from kgwb.kg.survey_records import ClassGroup, Survey
     from kgwb.kg.survey_text import SurveyWriter, writer_of_survey
+    from kgwb.llm.rules.classes import CLASS_RELATION
     from kgwb.llm.rules.predicates import find_gender, find_kind
     from kgwb.llm.rules.reading import (
-        CLASS_RELATION,
         can_be_answered,
         find_not_understood,
         ground_question,
@@ -644,9 +644,10 @@ _IMPORTED_ON_USE = {
     "kgwb.kg.survey": "CACHE_LIFETIME_S GENERIC_CLASSES survey_graph",
     "kgwb.kg.survey_records": "ClassGroup Survey",
     "kgwb.kg.survey_text": "SurveyWriter writer_of_survey",
+    "kgwb.llm.rules.classes": "CLASS_RELATION",
     "kgwb.llm.rules.predicates": "find_gender find_kind",
     "kgwb.llm.rules.reading": (
-        "CLASS_RELATION can_be_answered find_not_understood ground_question read_with_doubts"
+        "can_be_answered find_not_understood ground_question read_with_doubts"
     ),
     "kgwb.show.answers": (
         "render_answer_parts render_query_block render_text render_texts with_unique_names"

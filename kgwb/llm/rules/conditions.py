@@ -59,7 +59,9 @@ NEGATION = "not"
 EMPTY_WORDS = en.FUNCTION_WORDS | en.LIGHT_VERBS | en.NEUTRAL_WORDS | {"", "'s"}
 """Words that need nothing in the query to stand for them."""
 NON_CONTENT_WORDS = en.NON_NAME_WORDS | {""}
-UNIT_OF = {word: unit for unit, words in en.LEXICON["units"].items() for word in words.split()}
+UNIT_OF: dict[str, str] = {
+    word: unit for unit, words in en.LEXICON["units"].items() for word in words.split()
+}
 """For a word or sign of a unit, the unit."""
 MEASURING_WORDS = en.FUNCTION_WORDS | en.TIME_WORDS | {"amount", "count", "unit", "value"}
 """Words of names that say no more of what is measured, beside units."""
@@ -309,11 +311,11 @@ def _find_joining(texts: Sequence[str], things: Things, kg: Graph) -> list[tuple
     where = f"{things.pattern} {listed} {ways} FILTER NOT EXISTS {{ {member} }}"
     rows = kg.select(f"SELECT DISTINCT ?o ?p ?d WHERE {{ {where} }}").rows
     names = kg.names(sorted({iri for _, iri, _ in rows if isinstance(iri, URIRef)}))
+    hidden = kg.vocabulary.excluded_predicates
     found = []
-    for vertex, iri, way in rows:
-        for text, vertices in vertices_of.items():
-            if vertex in vertices and iri not in kg.vocabulary.excluded_predicates:
-                found.append((names[iri], text, str(way) == "in"))
+    for (vertex, iri, way), (text, vertices) in product(rows, vertices_of.items()):
+        if isinstance(iri, URIRef) and iri not in hidden and vertex in vertices:
+            found.append((names[iri], text, str(way) == "in"))
     return found
 
 
@@ -397,7 +399,7 @@ def find_measure(words: Words) -> Measure | None:
             continue
         *degree_words, bound, last = found.groups()
         degree = _find_degree(*degree_words) if degree_words else None
-        operators = signs.split()
+        operators = signs.removesuffix(" time").split()
         if degree and not degree.is_much:
             operators = ["<"]
         values = [each.replace(",", "").rstrip(".-") for each in (bound, last or bound)]
@@ -436,8 +438,8 @@ def read_measure(
     attribute, is_certain = _choose_attribute(measure, said, known, things, embeddings)
     if attribute is None or (attribute.unit and measure.unit not in ("", attribute.unit)):
         return None
-    shown = " ".join(said.values()) or "the question"
-    doubts = [] if is_certain else [f"“{shown}” was read as “{attribute.name}”"]
+    shown = f"“{' '.join(said.values())}”" if said else "the question"
+    doubts = [] if is_certain else [f"{shown} was read as “{attribute.name}”"]
     if measure.unit and not attribute.unit:
         doubts.append(f"the graph does not say whether “{attribute.name}” is in {measure.unit}s")
     is_age = measure.degree and measure.degree.nouns == AGE and attribute.is_time
