@@ -7,7 +7,7 @@ question asks for something else, and is not read here.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from itertools import chain
 from typing import NamedTuple
 
@@ -85,19 +85,30 @@ def fetch_classes(kg: Graph, subclass_of: str) -> Classes:
     iris = values_clause("?c", names)
     labels = "|".join(map(n3, kg.vocabulary.labels))
     rows = kg.select(
-        f"SELECT ?c ?o WHERE {{ {iris} {{ ?c {labels} ?o }} UNION {{ ?o <{subclass_of}>+ ?c }} }}"
+        f"SELECT ?c ?o WHERE {{ {iris} {{ ?c {labels} ?o }} UNION {{ ?o <{subclass_of}> ?c }} }}"
     ).rows
     by_form: dict[str, set[URIRef]] = {}
-    subclasses: dict[URIRef, set[URIRef]] = {}
+    below: dict[URIRef, set[URIRef]] = {}
     forms = [*names.items(), *((iri, name_from_iri(iri)) for iri in names)]
     for iri, other in rows:
         if isinstance(iri, URIRef) and isinstance(other, URIRef):
-            subclasses.setdefault(iri, set()).add(other)
+            below.setdefault(iri, set()).add(other)
         elif isinstance(iri, URIRef):
             forms.append((iri, str(other)))
     for iri, form in forms:
         by_form.setdefault(normal_noun(form), set()).add(iri)
-    return Classes(names, by_form, subclasses)
+    return Classes(names, by_form, {iri: _find_all_below(iri, below) for iri in below})
+
+
+def _find_all_below(iri: URIRef, below: Mapping[URIRef, Collection[URIRef]]) -> set[URIRef]:
+    """Return the subclasses of a class at any depth. Not every engine finds them for several classes at once."""
+    found: set[URIRef] = set()
+    to_visit = [iri]
+    while to_visit:
+        new = set(below.get(to_visit.pop(), ())) - found
+        found |= new
+        to_visit += new
+    return found
 
 
 def normal_noun(text: str) -> str:
