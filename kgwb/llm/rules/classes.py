@@ -114,7 +114,7 @@ def _find_all_below(iri: URIRef, below: Mapping[URIRef, Collection[URIRef]]) -> 
 def normal_noun(text: str) -> str:
     """Return a phrase in normal form, with its last word in the singular; "" without words."""
     *others, last = normalize(text).split() or [""]
-    return " ".join([*others, singular(last)])
+    return " ".join([*others, "person" if last == "people" else singular(last)])
 
 
 def read_members(

@@ -71,7 +71,11 @@ YEAR = re.compile(r"\d{4}")
 TIME = re.compile(r"\d{4}(-\d\d){0,2}")
 DIGIT = re.compile(r"\d")
 BEGINNINGS = frozenset(
-    map(stem, "birth build complete construct create establish found inception launch open".split())
+    map(
+        stem,
+        "begin birth build complete construct create establish found inception install launch"
+        " make manufacture open premiere publish release start".split(),
+    )
 )
 """Stems of words for times from which an age is counted."""
 
@@ -109,10 +113,10 @@ class Attribute(NamedTuple):
 
     @property
     def is_time(self) -> bool:
-        """Whether it has times that can be compared. A year may be a number."""
+        """Whether it has times. A year may be a number."""
         words = normalize(self.name).split()
         is_year = self.is_number and ("year" in words or words[-1] in ("in", "since"))
-        return is_year or (len(self.datatypes) == 1 and TIME_DATATYPES.issuperset(self.datatypes))
+        return is_year or TIME_DATATYPES.issuperset(self.datatypes)
 
     @property
     def unit(self) -> str:
@@ -462,9 +466,11 @@ def _choose_attribute(
 ) -> tuple[Attribute | None, bool]:
     """Return the attribute that a measure is about, and whether that is certain; None if several may be."""
     nouns = measure.degree.nouns if measure.degree else ()
-    times = [each for each in things.attributes if each.is_time]
-    candidates = [each for each in things.attributes if each.is_number]
     may_be_time = all(not value or YEAR.fullmatch(value) for _, value in measure.bounds)
+    times = [each for each in things.attributes if each.is_time]
+    if not may_be_time or not measure.bounds[0][1]:  # dates and years do not compare
+        times = [each for each in times if len(each.datatypes) == 1]
+    candidates = [each for each in things.attributes if each.is_number]
     if measure.is_time or nouns == DATE:
         candidates = times
     elif said and may_be_time and not measure.unit:
@@ -474,7 +480,7 @@ def _choose_attribute(
         fitting = [each for each in candidates if wanted <= _stems(each.name)]
     else:
         fitting = [each for each in candidates if not each.stems.isdisjoint(wanted)]
-    if nouns == AGE and not (said or fitting):
+    if nouns in (AGE, DATE) and not (said or fitting):
         candidates = times
         fitting = [each for each in times if not each.stems.isdisjoint(BEGINNINGS)]
         wanted = wanted | BEGINNINGS
@@ -484,7 +490,7 @@ def _choose_attribute(
     if not fitting:
         fitting = _find_like(list(said.values() or nouns), candidates, embeddings)
     may_be_only = measure.unit and len(said) < 2 and nouns in ((), NUMBER)
-    if not fitting and (may_be_only or (not said and nouns in ((), AGE, DATE))):
+    if not fitting and (may_be_only or (not said and nouns in ((), DATE))):
         fitting = [each for each in candidates if measure.unit in ("", each.unit)]
     if len(fitting) != 1:
         return None, False
