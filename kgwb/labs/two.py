@@ -34,7 +34,7 @@ from kgwb.labs.tasks import Lab, compare_choices, is_nearest, open_sample
 from kgwb.labs.texts import Problem, say
 from kgwb.llm import Scripted
 from kgwb.run import Run
-from kgwb.run.ask import find_json
+from kgwb.run.ask import find_json, schema_of
 from kgwb.run.prompts import Prompts, parse_prompt
 from kgwb.workbench import Workbench
 
@@ -148,7 +148,7 @@ def _is_described(field: str, text: str) -> bool:
     At least MIN_DESCRIPTION_WORDS of its words are no fields. For the fields of ``DESCRIPTIONS``, its first
     sentence is nearer to a right description than to those of other things.
     """
-    fields = (*QirReply.model_fields, *TripleReply.model_fields)
+    fields = (*schema_of(QirReply)["properties"], *TripleReply.model_fields)
     words = [word for word in re.findall(r"[^\W_]\w+", text) if word not in fields]
     if len(words) < MIN_DESCRIPTION_WORDS:
         return False
