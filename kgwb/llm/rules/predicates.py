@@ -585,7 +585,7 @@ def find_kind(kg: Graph, name: str) -> str:
     if not vertices:
         return ""
     class_words: set[str] = set()
-    for class_name in fetch_class_names(kg, vertices):
+    for class_name in with_superclasses(kg, fetch_class_names(kg, vertices)):
         class_words.update(map(singularize, normalize(class_name).split()))
     stems: set[str] = set()
     for predicate in fetch_predicates(kg, vertices):

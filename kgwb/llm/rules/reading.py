@@ -31,6 +31,7 @@ from kgwb.llm.rules.classes import CLASS_RELATION, MAX_CLASS_WORDS, normal_noun,
 from kgwb.llm.rules.conditions import (
     NON_CONTENT_WORDS,
     TRUE,
+    Condition,
     fetch_things,
     find_condition,
     texts_in,
@@ -138,8 +139,12 @@ RELATION_WORDS = en.TIME_WORDS.union(en.PLACE_WORDS, _WORDS_OF_PHRASES, ["by"])
 UNSPECIFIC_WORDS = en.FUNCTION_WORDS | en.TIME_WORDS | {"place", "location", "type", "part"}
 """Words that two relations may have in common and still be different."""
 PASSING_TIMES = [["night"], ["week"], ["month"], ["year"], ["weekend"], ["summer"], ["time"]]
+PASSIVE_TO = re.compile(r"\w+ed to")
+"""The name of a predicate that does not tell who is at its ends: tasks and persons are "assigned to" each other."""
 WHY_WORDS = ("why", "why's")
 TIME_AND_PLACE_ENDINGS = ("at", "in", "on")
+EACH_OF = "each of "
+"""Before a list of names it asks for what each of them has, and not for what they have in common."""
 LIST_JOINT = re.compile(r"(,|,? and) (the )?", re.I)
 """What stands between two names of a list: "A, B and the C"."""
 VALUE_KINDS = ("a time", "a place", "a number")
@@ -160,6 +165,8 @@ ADDS_CONDITION = re.compile(
     rf"^(?!{'|'.join(en.AUXILIARIES)}).* and ({'|'.join(en.AUXILIARIES)}) ", re.I
 )
 """A question that says something else of what it asks for: "which carpets did X weave and are red"."""
+BARE_CONDITION = re.compile(rf" and ({'|'.join(en.AUXILIARIES)})\s*[?.]?\s*$", re.I)
+"""What is left of a condition whose text or class was taken out of the question."""
 CLAUSE_SIGNS = re.compile(r"[,;:.?!…–—][\"'”)]*\s+$|\s-+\s+$")
 MAX_OPENING_WORDS = 3
 """Words at the beginning of a clause of which one may be its question word: "and in which"."""
@@ -252,6 +259,17 @@ def _are_texts(vertices: Vertices) -> bool:
     return bool(vertices) and all(isinstance(vertex, Literal) for vertex in vertices)
 
 
+def _find_class_condition(question: str, kg: Graph) -> Condition | None:
+    """Return the class that a question says of what it asks for, at its end: "and are dogs"; None if it does not."""
+    adds = ADDS_CONDITION.search(question)
+    if adds is None:
+        return None
+    name = normal_noun(question[adds.end() :])
+    positions = range(len(tokenize(question[: adds.end()])), len(tokenize(question)))
+    is_class = name in names_of_classes(kg)
+    return Condition(CLASS_RELATION, name, set(positions)) if is_class else None
+
+
 def _read_with_condition(
     question: str, kg: Graph, embeddings: Embeddings
 ) -> tuple[ParsedQuestion, Unread] | None:
@@ -264,13 +282,14 @@ def _read_with_condition(
     mentions = find_named(question, kg)
     vertices = find_vertices(mentions, kg)
     mentions = [each for each in mentions if not _are_texts(vertices.get(each, ()))]
-    condition = find_condition(question, mentions, kg)
+    condition = find_condition(question, mentions, kg) or _find_class_condition(question, kg)
     if condition is None or find_unread_form(question, None):
         return None
     tokens = tokenize(question)
     for position in sorted(condition.positions, reverse=True):
         token = tokens[position]
         question = question[: token.start] + question[token.end :]
+    question = BARE_CONDITION.sub("", question)
     reading, unread = read_with_doubts(question, kg, embeddings)
     if not reading.facts or reading.kind == "boolean" or unread.reasons:
         return None
@@ -297,6 +316,7 @@ def _with_worded_direction(
     relation, is_first_subject = worded
     names = sorted({each.name for each in predicates if not each.has_only_numbers})
     told = [name for name in names if compare_wordings(relation, name).certainty != "guessed"]
+    told = [name for name in told if not PASSIVE_TO.fullmatch(normalize(name))]
     if relation.split()[-1] not in en.PREPOSITIONS:  # who runs X is not what runs on X
         told = [name for name in told if not name.endswith((" on", " at", " in", " to"))]
     if not told:
@@ -489,7 +509,9 @@ def read_with_doubts(
     things has an unknown for each. A form that is not read gives no triples.
     """
     read = None
-    if kg is not None and ADDS_CONDITION.search(question):
+    if kg is not None and EACH_OF in question:
+        read = _read_for_each(question, kg, embeddings)
+    elif kg is not None and ADDS_CONDITION.search(question):
         read = _read_selection(question, kg, embeddings)
     elif kg is not None:
         read = _read_class(question, kg)
@@ -559,7 +581,7 @@ def _read_for_each(
     tokens = tokenize(question)
     mentions = find_named(question, kg)
     words = words_without_names(mentions, tokens)
-    if len(mentions) < 2 or asked_kind(words) not in VALUE_KINDS:
+    if len(mentions) < 2 or not (EACH_OF in question or asked_kind(words) in VALUE_KINDS):
         return None
     for mention, following in pairwise(mentions):
         between = question[tokens[mention.end - 1].end : tokens[following.start].start]
@@ -567,6 +589,7 @@ def _read_for_each(
             return None
     first, last = mentions[0], mentions[-1]
     before, after = question[: tokens[first.start].start], question[tokens[last.end - 1].end :]
+    before = before.replace(EACH_OF, "")
     facts: list[Fact] = []
     targets: list[str] = []
     doubts: list[str] = []
@@ -1114,7 +1137,8 @@ class _LookUp(_QuestionWords):
         names = {each.name for each in fitting}
         if of_class is None or len(names) > 1:
             nearer = {other for near, other in ranked if near > likeness - MEANING_LEAD}
-            is_near = likeness >= (MIN_MEANING if self.kind == "" else MIN_MEANING_OF_KIND)
+            says_other = self.kind == "" or any(stem(word) in KIN_GROUPS for word in said)
+            is_near = likeness >= (MIN_MEANING if says_other else MIN_MEANING_OF_KIND)
             others = self._likeness_of_others(text)
             is_known = is_near and others <= likeness + MEANING_LEAD
             if len(nearer) > 1 or not (is_known or (kin and others <= likeness + KIN_LEAD)):
@@ -1220,12 +1244,14 @@ class _LookUp(_QuestionWords):
     def _predicates_of_asked_class(self) -> Predicates | None:
         """Return the predicates that lead to the class after "which" or "how many"; None without one."""
         classes = names_of_classes(self.kg)
-        asked = [phrase for phrase in self.asked_phrases() if phrase in classes]
+        phrases = self.asked_phrases()
+        asked = [phrase for phrase in phrases if _is_class_called(phrase, classes)]
         if not asked:
             return None
         leading = []
         for predicate in self.predicates:
-            if asked[0] in map(normalize, predicate.value_types):
+            types = map(normalize, with_superclasses(self.kg, predicate.value_types))
+            if _is_class_called(asked[0], types):
                 leading.append(predicate)
         before_name = self.words[max(self.words.index("") - 1, 0)]
         incoming = [predicate for predicate in leading if predicate.is_incoming]
@@ -1537,6 +1563,11 @@ def _find_place_predicate(predicates: Predicates) -> VertexPredicate | None:
     return of_places[0] if len(of_places) == 1 else None
 
 
+def _is_class_called(phrase: str, classes: Iterable[str]) -> bool:
+    """Return whether one of some classes has a name, or has it after an adjective or noun: "ferry", "car ferry"."""
+    return any(each == phrase or each.endswith(f" {phrase}") for each in classes)
+
+
 def _says_maker(word: str, predicate: VertexPredicate) -> bool:
     """Return whether a word for making may stand beside the name of a predicate: "wrote" beside "lyrics by"."""
     return predicate.name.endswith(AGENT_ENDINGS) and are_kin(word, "make")
@@ -1647,7 +1678,22 @@ class _Coverage(_QuestionWords):
         doubts = [*map(self._doubt_of, left_out), *self._find_unsaid_kind()]
         if guessed and not doubts:
             doubts = self._taken_as_chosen(guessed)
+        doubts = doubts or self._find_events()
         return Unread(self.find_wrong_values(), doubts, bool(guessed))
+
+    def _find_events(self) -> list[str]:
+        """Return the doubt that an answer is an event, and not who or what takes part in it.
+
+        What somebody ordered is no order: "ordered from" leads to one.
+        """
+        asks_for_noun = any(map(self._is_asked_noun, self.positions))
+        if self.kind or asks_for_noun or not any(each.is_incoming for each in self.chosen):
+            return []
+        stems = {stem(self.words[position]) for position in self.positions}
+        for value_type in self.value_types:
+            if not stems.isdisjoint(_stems_of(value_type)):
+                return [f"the question was read as one for a “{value_type}”"]
+        return []
 
     def _guessed_positions(self) -> list[int]:
         """Return where words stand that are only near to the chosen predicate in meaning, if no word says it.
@@ -1727,7 +1773,8 @@ class _Coverage(_QuestionWords):
         A query gives what all of them have in common.
         """
         relations = {relation for _, relation, _ in self.reading.facts}
-        is_of_each = len(relations) == 1 and len(self.reading.facts) == len(self.vertices_of)
+        count = len(self.vertices_of)
+        is_of_each = count > 1 and len(self.reading.facts) == len(relations) * count
         return is_of_each and self.kind in VALUE_KINDS
 
     def _doubt_of(self, position: int) -> str:

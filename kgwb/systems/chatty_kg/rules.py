@@ -49,6 +49,10 @@ MAX_ELLIPTICAL_TOKENS = 7
 """Length up to which a question with a FOLLOW_UP_OPENING is taken for incomplete."""
 MAX_FRAGMENT_TOKENS = 3
 """Length up to which a question for members of a class may mean those of before: "how many ferries"."""
+OWNED_FRAGMENT = re.compile(rf"({'|'.join(POSSESSIVE_PRONOUNS)}) ([\w ]+?)[?!. ]*", re.I)
+"""A fragment of a question such as "her sister": of a relative, what was asked of the person."""
+NAMES_RELATION_OF = re.compile(r"['’]s\b|\bof\b")
+"""A question for somebody's relative or part, instead of which a fragment asks for another."""
 QUESTION_OPENING = re.compile(r"^(\w+ )?(whom?|what|which|when|where|how)\b( year)?", re.I)
 ACTIVE_WHO_QUESTION = re.compile(r"^who (?P<verb>\w+) (?P<object>.*?)[?!. ]*$", re.I)
 TYPE_NOUNS = "film|movie|book|novel|series|paper|article|song|album|car|model"
@@ -57,6 +61,14 @@ INSERTION_POINT = re.compile(rf"\bthe ({TYPE_NOUNS})\b(?! of)|(?<![?!. ])(?=[?!.
 ASKS_FOR_PERSON = re.compile(
     r"^(by )?(whom?|(which|what) (?!paper|number|river)\w*(or|er|ist|ian|man)s?)\b", re.I
 )
+ASKS_FOR_THING = re.compile(rf"^(\w+ )?(which|what) (?!({'|'.join(AUXILIARIES)})\b)\w", re.I)
+OPENINGS_OF_UNKNOWN = {
+    "person": ASKS_FOR_PERSON,
+    "thing": ASKS_FOR_THING,
+    "place": ASKS_FOR_THING,
+    "several": ASKS_FOR_THING,
+}
+"""By the kind of a pronoun, the beginning of a question that asks for what it may stand for."""
 ASKS_HOW_MANY = re.compile(
     r"(and )?how many( of (them|these|those))?( (are|were) (there|they|those))?\W*", re.I
 )
@@ -70,6 +82,8 @@ SELECTS_FROM_THEM = re.compile(
     re.I,
 )
 """The beginning of a question for some of the answers: "which of them are"."""
+ASKS_OF_EACH = re.compile(r"(who|whom|what|which)\b(?!.* (of them|both|common|together)\b)", re.I)
+"""A question that is answered for each of several things, one by one."""
 ORDINALS_IN_ORDER = "first second third fourth fifth".split()
 ORDINAL_ONE = re.compile(rf"\bthe ({'|'.join(ORDINALS_IN_ORDER)}) one\b", re.I)
 YEAR = re.compile(r"\b\d{4}\b")
@@ -253,11 +267,12 @@ def rephrase_question(
     words = {tokens[position].lowercase for position in outside}
     pronouns = [place for place in sorted(outside) if _pronoun_kind(tokens, place)]
     has_verb = any(map(is_verb, words)) or not AUXILIARIES.isdisjoint(words)
-    is_fragment = not has_verb and (bool(mentions) or not pronouns)
+    is_fragment = not has_verb and (bool(mentions) or pronouns in ([], [0]))
     asked_before = set(asked.casefold().split())
     repeats = bool(mentions) and words <= asked_before & WORDS_WITHOUT_CONTENT
     if shortened != question and (is_fragment or repeats):
-        completed = _complete_from(dialogue[-1], shortened, mentions, kg)
+        completed = _ask_of_relative(shortened, dialogue, kg)
+        completed = completed or _complete_from(dialogue[-1], shortened, mentions, kg)
         if completed:
             return {"question": completed}
 
@@ -271,7 +286,10 @@ def rephrase_question(
         options = []
         kind = _pronoun_kind(tokens, place)
         for names in _find_referents(dialogue, kind, kg, tokens[place].lowercase):
-            options.append(_replace_pronoun(rephrased, tokens, place, _join_names(names)))
+            name = _join_names(names)
+            if len(names) > 1 and ASKS_OF_EACH.match(shortened):
+                name = f"each of {name}"
+            options.append(_replace_pronoun(rephrased, tokens, place, name))
         rephrased = _choose_answerable(options, kg, embeddings) or rephrased
     if not pronouns and not mentions:
         # Without a topic an "and" at the beginning stays: it is not known what it goes on with.
@@ -279,6 +297,22 @@ def rephrase_question(
         rephrased = question if rephrased == shortened else rephrased
     rephrased = rephrased[:1].upper() + rephrased[1:]
     return {"question": rephrased}
+
+
+def _ask_of_relative(fragment: str, dialogue: Dialogue, kg: Graph | None) -> str:
+    """Return the previous question, asked of "her sister" in place of her; "" for other fragments.
+
+    After a question for a relative, "her sister" is asked for herself.
+    """
+    owned = OWNED_FRAGMENT.fullmatch(fragment)
+    asked: str = dialogue[-1]["question"]
+    if owned is None or NAMES_RELATION_OF.search(asked):
+        return ""
+    pronoun, relative = owned[1].casefold(), owned[2]
+    for names in _find_referents(dialogue, _pronoun_kind(tokenize(fragment), 0), kg, pronoun):
+        if names[0] in asked:
+            return asked.replace(names[0], f"{names[0]}'s {relative}")
+    return ""
 
 
 def _select_from_answers(question: str, dialogue: Dialogue) -> str:
@@ -456,13 +490,16 @@ def _find_referents(
     """Return what a pronoun of a kind may stand for, the likeliest first; each is one name or several.
 
     A person whose gender in the graph is another than that of ``pronoun`` is left out. They are of
-    the latest turn that has any. Nothing is returned if it has several persons and one is meant.
+    the latest turn that has any. Nothing is returned if it has several persons and one is meant, or
+    if what was asked for in it is of the kind, and was not found.
     """
     persons: set[str] = set()
     for turn in dialogue:
         if ASKS_FOR_PERSON.match(turn["question"]):
             persons.update(turn["answers"])
     for turn in reversed(dialogue):
+        if not turn["answers"] and (OPENINGS_OF_UNKNOWN[kind].match(turn["question"])):
+            return []
         found = _Referents(turn, kind, persons, kg, GENDER_OF_PRONOUN.get(pronoun, ""))
         if kind == "person" and len(found.answers) > 1:
             return []
