@@ -191,8 +191,12 @@ def _select_inner_predicates(kg: Graph, vertices: Vertices) -> Sequence[Row]:
     return result.rows
 
 
-def fetch_values(kg: Graph, vertices: Vertices, predicates: Iterable[URIRef]) -> list[Term]:
+def fetch_values(
+    kg: Graph, vertices: Vertices, predicates: Iterable[URIRef], *, is_incoming: bool = False
+) -> list[Term]:
     """Return values of predicates of vertices, at most MAX_SAMPLED_VALUES, in no fixed order.
+
+    Of incoming predicates these are the subjects.
 
     In place of a blank node its literals and things are returned, without its types; one without any
     is returned itself.
@@ -201,7 +205,8 @@ def fetch_values(kg: Graph, vertices: Vertices, predicates: Iterable[URIRef]) ->
     listed = values_clause("?p", sorted(predicates))
     types = ", ".join(map(n3, kg.vocabulary.types))
     inner = f"OPTIONAL {{ ?o ?q ?x FILTER(isBlank(?o) && !isBlank(?x) && ?q NOT IN ({types})) }}"
-    query = f"SELECT DISTINCT ?o ?x WHERE {{ {subjects} {listed} ?v ?p ?o {inner} }} LIMIT {MAX_SAMPLED_VALUES}"
+    triple = "?o ?p ?v" if is_incoming else "?v ?p ?o"
+    query = f"SELECT DISTINCT ?o ?x WHERE {{ {subjects} {listed} {triple} {inner} }} LIMIT {MAX_SAMPLED_VALUES}"
     values = []
     for outer_value, inner_value in kg.select(query).rows:
         value = inner_value or outer_value
@@ -530,12 +535,18 @@ LIVING_CLASSES = frozenset(
 )
 """Classes of things that people call he, she or it."""
 PLACE_CLASSES = en.PLACE_WORDS | {"area", "harbour", "island", "port", "settlement", "site"}
-WORDS_FOR_PLACES = (
-    PLACE_CLASSES
-    | {"address", "home", "location", "origin", "source", "street", "venue", "headquarters"}
-    | {"at", "from", "in", "into", "on", "to"}
-)
-"""Words of which the name of a predicate that leads to a place ends in one."""
+WORDS_FOR_PLACES = PLACE_CLASSES | {
+    "address",
+    "home",
+    "location",
+    "origin",
+    "source",
+    "street",
+    "venue",
+    "headquarters",
+}
+"""Words of which the name of a predicate that leads to a place has one, or it ends in a preposition."""
+JOINING_PLACES = ("at", "from", "in", "into", "on", "to")
 STEMS_OF_PERSONS = frozenset(
     map(stem, "born birthday employ job marry spouse occupation profession nationality".split())
 )
@@ -559,16 +570,17 @@ def leads_to_kind(kg: Graph, vertices: Vertices, predicate: VertexPredicate, kin
         is_dated = times and predicate.is_temporal
         return not is_dated and any(map(NUMBER_WITH_UNIT.fullmatch, literals))
     is_of_agent = predicate.name.endswith(AGENT_ENDINGS)
+    is_place = words[-1] in JOINING_PLACES or not WORDS_FOR_PLACES.isdisjoint(words)
     if literals:
         is_text = not times and not predicate.has_only_numbers
         is_named = any(map(PERSON_NAME.fullmatch, literals))
-        fits = is_of_agent or is_named if kind == "a person" else words[-1] in WORDS_FOR_PLACES
+        fits = is_of_agent or is_named if kind == "a person" else is_place
         return is_text and fits
     types = with_superclasses(kg, predicate.value_types)
     nouns = {singularize(normalize(each).rpartition(" ")[2]) for each in types}
     is_person = not nouns.isdisjoint(PERSON_CLASSES | LIVING_CLASSES)
     if kind == "a place":
-        is_place = words[-1] in WORDS_FOR_PLACES or not nouns.isdisjoint(PLACE_CLASSES)
+        is_place = is_place or not nouns.isdisjoint(PLACE_CLASSES)
         return is_place and not (is_person or is_of_agent)
     is_agent = is_person or any(map(leads_to_agent, nouns)) or not nouns.isdisjoint(en.GROUPS)
     return is_agent or not nouns

@@ -397,8 +397,8 @@ def _with_joining_kin(
 
 def _joins(predicate: VertexPredicate, vertices: Vertices, others: Vertices, kg: Graph) -> bool:
     """Return whether a predicate of vertices leads to one of some others."""
-    start, end = (others, vertices) if predicate.is_incoming else (vertices, others)
-    return not set(end).isdisjoint(fetch_values(kg, start, [predicate.iri]))
+    values = fetch_values(kg, vertices, [predicate.iri], is_incoming=predicate.is_incoming)
+    return not set(others).isdisjoint(values)
 
 
 def _as_found(
@@ -488,15 +488,23 @@ def can_be_answered(question: str, kg: Graph, embeddings: Embeddings) -> bool:
 
 
 def _has_relation(question: str, kg: Graph, embeddings: Embeddings) -> bool:
-    """Return whether a question is read as triples, and its name has the first relation of a look-up."""
+    """Return whether a question is read as triples, and its only name has the relations that lead from it."""
     reading = ground_question(question, kg, embeddings)
     mentions = find_named(question, kg)
-    if not _is_lookup(reading) or len(mentions) != 1:
+    if reading.kind == "boolean" or len(mentions) != 1:
         return bool(reading.facts)
     [mention] = mentions
     ends = find_vertices(mentions, kg).get(mention, ())
-    _, relation, _ = reading.facts[0]
-    return bool(_predicates_like(relation, fetch_predicates(kg, ends), embeddings))
+    facts = reading.facts[:1] if _is_lookup(reading) else reading.facts
+    for _, relation, _ in facts:
+        similar = _predicates_like(relation, fetch_predicates(kg, ends), embeddings)
+        if not similar:
+            return False
+        values = [
+            fetch_values(kg, ends, [each.iri], is_incoming=each.is_incoming) for each in similar
+        ]
+        ends = tuple(value for value in chain(*values) if isinstance(value, URIRef))
+    return bool(facts)
 
 
 def read_with_doubts(
@@ -529,6 +537,7 @@ def read_with_doubts(
     return (
         _read_selection(question, kg, embeddings)
         or _read_by_meaning(question, reading, kg, embeddings)
+        or _read_two_steps(question, reading, kg, embeddings)
         or _read_for_each(question, kg, embeddings)
         or (reading, unread)
     )
@@ -640,6 +649,64 @@ def _read_by_meaning(
         return nearest
     coverage = _Coverage(words, (), nearest[0], {mention: ends}, kg, embeddings)
     return None if coverage.find_wrong_values() else nearest
+
+
+def _read_two_steps(
+    question: str, reading: ParsedQuestion, kg: Graph, embeddings: Embeddings
+) -> tuple[ParsedQuestion, Unread] | None:
+    """Return a reading of a question about something of a name, such as "the owner of X"; None if there is none.
+
+    The noun must say one predicate of the name, or the class that it leads to. What is asked of its
+    values is read by its meaning, with a doubt.
+    """
+    question = remove_filler_phrases(question)
+    tokens = tokenize(question)
+    mentions = find_named(question, kg)
+    if len(mentions) != 1 or reading.kind != "list" or find_unread_form(question, kg):
+        return None
+    [mention] = mentions
+    words = words_without_names(mentions, tokens)
+    span = _noun_of_name(words, mention)
+    ends = find_vertices(mentions, kg).get(mention, ())
+    predicate = _predicate_said_by(words[span.start] if span else "", fetch_predicates(kg, ends))
+    if not span or predicate is None:
+        return None
+    values = fetch_values(kg, ends, [predicate.iri], is_incoming=predicate.is_incoming)
+    things = tuple(value for value in values if isinstance(value, URIRef))
+    words[min(span.start, mention.start) : max(span.start + 1, mention.end)] = [""]
+    look_up = _LookUp(words, ParsedQuestion((), "?answer", "list"), "?x1", things, kg, embeddings)
+    nearest = look_up.read_by_meaning()
+    if nearest is None:
+        return None
+    rest, unread = nearest
+    first = (mention.text, predicate.name, "?x1")
+    return rest._replace(
+        facts=(first[::-1] if predicate.is_incoming else first, *rest.facts)
+    ), unread
+
+
+def _noun_of_name(words: Words, mention: Mention) -> range:
+    """Return where the noun stands that says something of a name: "owner" of "the owner of X", or "X's owner"."""
+    if words[mention.end : mention.end + 1] == ["'s"]:
+        return range(mention.end + 1, min(mention.end + 2, len(words)))
+    before = mention.start - 1
+    while before > 0 and words[before] in en.DETERMINERS:
+        before -= 1
+    is_joined = before > 0 and words[before] in ("of", "at", "in")
+    return range(before - 1, before) if is_joined else range(0)
+
+
+def _predicate_said_by(noun: str, predicates: Predicates) -> VertexPredicate | None:
+    """Return the only predicate that a noun says by its stem, else by the class it leads to, else as kin; or None."""
+    by_name = [each for each in predicates if _has_word_of_stem(each.name, noun)]
+    by_class = [
+        each
+        for each in predicates
+        if any(_has_word_of_stem(name, noun) for name in each.value_types)
+    ]
+    by_kin = [each for each in predicates if are_kin(noun, normalize(each.name))]
+    found = by_name or by_class or by_kin
+    return found[0] if len(found) == 1 and noun not in NON_CONTENT_WORDS else None
 
 
 def _asking_clause(question: str, tokens: Sequence[Token]) -> range:
@@ -1687,7 +1754,8 @@ class _Coverage(_QuestionWords):
         What somebody ordered is no order: "ordered from" leads to one.
         """
         asks_for_noun = any(map(self._is_asked_noun, self.positions))
-        if self.kind or asks_for_noun or not any(each.is_incoming for each in self.chosen):
+        is_action = not asks_for_noun and not en.ACTIVE_AUXILIARIES.isdisjoint(self.words)
+        if self.kind or not (is_action and any(each.is_incoming for each in self.chosen)):
             return []
         stems = {stem(self.words[position]) for position in self.positions}
         for value_type in self.value_types:
