@@ -141,6 +141,8 @@ UNSPECIFIC_WORDS = en.FUNCTION_WORDS | en.TIME_WORDS | {"place", "location", "ty
 PASSING_TIMES = [["night"], ["week"], ["month"], ["year"], ["weekend"], ["summer"], ["time"]]
 PASSIVE_TO = re.compile(r"\w+ed to")
 """The name of a predicate that does not tell who is at its ends: tasks and persons are "assigned to" each other."""
+NICKNAME = "nickname"
+"""A word that is kin of the predicates that lead to other names of a thing."""
 WHY_WORDS = ("why", "why's")
 TIME_AND_PLACE_ENDINGS = ("at", "in", "on")
 EACH_OF = "each of "
@@ -231,14 +233,15 @@ def _ground_question(kg: Graph, asked: tuple[str, ref[Embeddings]]) -> ParsedQue
 def find_named(question: str, kg: Graph | None) -> Mentions:
     """Return the names in a question, each with the words beside it that say its class.
 
-    "The Polar Carrier ship" and "purchase order 12" are names with their classes.
+    "The Polar Carrier ship" and "purchase order 12" are names with their classes. A thing that is
+    called by another name of it has its label.
     """
     mentions = find_mentions(question, kg)
     if kg is None:
         return mentions
     words = [token.lowercase for token in tokenize(question)]
     named = []
-    for mention in mentions:
+    for mention in [_with_label(each, kg) for each in mentions]:
         after = words[mention.end : mention.end + 1]
         before = words[: mention.start]
         if NON_CONTENT_WORDS.issuperset([*before[-1:], *after]):
@@ -252,6 +255,20 @@ def find_named(question: str, kg: Graph | None) -> Mentions:
         start, end = mention.start - max(sizes, default=0), mention.end + is_said_after
         named.append(Mention(start, end, mention.text))
     return named
+
+
+def _with_label(mention: Mention, kg: Graph) -> Mention:
+    """Return a name with the label of the only thing that has it as its nickname or alias, by the predicate's name."""
+    if kg.exact([mention.text]):
+        return mention
+    spellings = [mention.text, f"the {mention.text}", f"The {mention.text}"]
+    subjects: set[URIRef] = set()
+    for match in find_exact_values(kg, spellings):
+        if are_kin(NICKNAME, normalize(kg.names([match.predicate])[match.predicate])):
+            subjects.update(match.subjects)
+    labels = list(kg.names(sorted(subjects)).values())
+    is_clear = len(labels) == 1 and len(kg.exact(labels).get(labels[0], ())) == 1
+    return mention._replace(text=labels[0]) if is_clear else mention
 
 
 def _are_texts(vertices: Vertices) -> bool:
