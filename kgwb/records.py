@@ -64,7 +64,8 @@ def frozen(class_: type[T]) -> type[T]:
 
     The systems write ``@dataclass(frozen=True, slots=True)``, as a system of one's own does.
     """
-    return dataclass(frozen=True, slots=True)(class_)
+    has_repr = "__repr__" in vars(class_)  # as each Record has: another one would not be used
+    return dataclass(frozen=True, slots=True, repr=not has_repr)(class_)
 
 
 FieldMarkName = Literal["explanation", "score", "sparql", "hidden"]

@@ -15,7 +15,6 @@ from kgwb.kg.embeddings import Embeddings
 from kgwb.llm.base import ChatModel
 from kgwb.run import Run, Setup, System, systems
 from kgwb.run.answers import Dialogue, Turn
-from kgwb.run.gold import RightAnswer
 from kgwb.run.models import open_model
 from kgwb.run.prompts import Prompts
 from kgwb.run.record import ConversationFile, KeptConversation, new_conversation_id
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from kgwb.bench.comparisons import SystemComparison
     from kgwb.bench.questions import BenchQuestion
     from kgwb.bench.report import Report
+    from kgwb.run.gold import RightAnswer
     from kgwb.ui.cell import AgentCell
     from kgwb.ui.chat import Chat
     from kgwb.ui.debugger import ComparisonPanel, Debugger

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from itertools import islice
 from typing import NamedTuple
 
@@ -104,7 +105,7 @@ class LabelReader:
             self.may_be_nested = True
         self.read_lines(split_lines(lines))
         if self._has_name_texts and b"_:" in lines:
-            for line in _TEXT_OF_BLANK_NODE.findall(lines):
+            for line in _compile(_TEXT_OF_BLANK_NODE).findall(lines):
                 self._read_name_text(line)
 
     def read_lines(self, lines: Iterable[Line]) -> None:
@@ -384,25 +385,26 @@ _TEXT = rb'"([^"\\\n\r]*+)"(?:@([A-Za-z]+(?:-[A-Za-z0-9]+)*+)|\^\^IRI)?+'
 _ESCAPED = rb'"[^"\\\n\r]*+(?:\\.[^"\\\n\r]*+)*+"(?:@[A-Za-z0-9-]++|\^\^IRI)?+'
 
 
+@cache
 def _compile(pattern: bytes) -> re.Pattern[bytes]:
     """Return a regular expression in which IRI, TEXT and ESCAPED stand for those of these terms."""
     pattern = pattern.replace(b"TEXT", _TEXT).replace(b"ESCAPED", _ESCAPED)
     return re.compile(pattern.replace(b"IRI", _IRI), re.MULTILINE)
 
 
-_LINE = _compile(rb"^(?:(<[^ ]+)|[^ ]+) ([^ ]+) (?:(<[^ <]+)|TEXT|)(.*) \.\n")
-_PLAIN_LINE = _compile(rb"^(IRI) (IRI) (?:(IRI)|TEXT|(ESCAPED))(?: IRI)?+ \.\n")
+_LINE = rb"^(?:(<[^ ]+)|[^ ]+) ([^ ]+) (?:(<[^ <]+)|TEXT|)(.*) \.\n"
+_PLAIN_LINE = rb"^(IRI) (IRI) (?:(IRI)|TEXT|(ESCAPED))(?: IRI)?+ \.\n"
 """A line without blank nodes and triples in triples. Its rest is a literal with escaped characters."""
 
-_TEXT_OF_BLANK_NODE = _compile(
-    b"^(_:[^ ]+) (%s) ()(?:TEXT|)(.*) \\.\n" % b"|".join(f"<{iri}>".encode() for iri in NAME_TEXTS)
+_TEXT_OF_BLANK_NODE = b"^(_:[^ ]+) (%s) ()(?:TEXT|)(.*) \\.\n" % b"|".join(
+    f"<{iri}>".encode() for iri in NAME_TEXTS
 )
 """A line with the text of a name that is a blank node, in the form of ``Line``."""
 
 
 def split_lines(data: bytes) -> list[Line]:
     """Return the parts of whole lines of N-Quads in the form in which Oxigraph writes them."""
-    return _LINE.findall(data)
+    return _compile(_LINE).findall(data)
 
 
 def split_plain_lines(data: bytes) -> list[Line] | None:
@@ -411,7 +413,7 @@ def split_plain_lines(data: bytes) -> list[Line] | None:
     It is also None for blank nodes, triples in triples, escaped characters in IRIs, bytes that are
     not UTF-8, and a last line without its end. Whether IRIs and literals are valid is not checked.
     """
-    lines = _PLAIN_LINE.findall(data)
+    lines = _compile(_PLAIN_LINE).findall(data)
     ends_with_line = data.endswith(b"\n")
     if len(lines) != data.count(b"\n") or not ends_with_line or not _is_utf8(data):
         return None

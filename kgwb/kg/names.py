@@ -84,13 +84,12 @@ _LETTER = (
 )
 """A letter, or a mark of one: vowels of Indic scripts, points of Hebrew and Arabic."""
 
-_TOKEN = re.compile(
-    r"(?P<number>\d+(?:[.,:/]\d+)*)(?:(?:st|nd|rd|th)\b)?"
+_TOKEN = (
+    r"(?i)(?P<number>\d+(?:[.,:/]\d+)*)(?:(?:st|nd|rd|th)\b)?"
     rf"|(?P<word>{_LETTER}+(?:'{_LETTER}+)*)"
-    r"|(?P<sign>(?<!\S)-(?=\d)|(?<=\w)-(?!\S)|(?<=\d)['\"]|[^\w\s.,:;!?¡¿'\"()\[\]/&·®™©@|\\~…-])",
-    re.IGNORECASE,
+    r"|(?P<sign>(?<!\S)-(?=\d)|(?<=\w)-(?!\S)|(?<=\d)['\"]|[^\w\s.,:;!?¡¿'\"()\[\]/&·®™©@|\\~…-])"
 )
-"""The numbers, words and signs of a name. Punctuation is left out; a hyphen may be a minus."""
+"""The numbers, words and signs of a name, as a text. Punctuation is left out; a hyphen may be a minus."""
 _BETWEEN_GROUPS = re.compile(r"(?<=\d)[, ](?=(?:\d{3}[, ])*\d{3}(?![\d.,]))")
 """What stands between groups of three digits: 10,000."""
 _ROMAN = re.compile("(?=[ivxl]|[mdcxlvi]{4})m{0,3}(cm|cd|d?c{0,3})(xc|xl|l?x{0,3})(ix|iv|v?i{0,3})")
@@ -307,7 +306,7 @@ class _Parts(NamedTuple):
         parts = cls(text, [], [], [], [])
         for chunk in text.split():
             has_digit = any(map(str.isdigit, chunk))
-            for match in _TOKEN.finditer(chunk):
+            for match in re.finditer(_TOKEN, chunk):
                 kind = match.lastgroup or ""
                 token = match[kind]
                 if kind == "word":
@@ -349,7 +348,7 @@ class _Parts(NamedTuple):
         ungrouped = _BETWEEN_GROUPS.sub("", self.text)
         decimals = [number.replace(",", ".") for number in self.numbers]
         return decimals, [
-            match["number"] for match in _TOKEN.finditer(ungrouped) if match["number"]
+            match["number"] for match in re.finditer(_TOKEN, ungrouped) if match["number"]
         ]
 
 

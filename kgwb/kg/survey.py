@@ -450,15 +450,22 @@ class SurveyBuilder:
     def _count_untyped(self, used: Iterable[URIRef]) -> int:
         """Return the number of things without a class, but for the predicates and classes in use.
 
-        They are what is left of all subjects: engines take long to look for them. 0 if the graph
-        refuses to count the subjects.
+        They are what is left of all subjects: engines take long to look for them. Blank nodes are no
+        things. To tell them apart, Oxigraph reads each subject, so it is asked only if some are
+        left. 0 if the graph refuses to count the subjects.
         """
         has_type = f"?v ({self.queries.types}) ?type"
-        subjects = self.queries.count(DISTINCT_VERTICES, "?v ?any ?value FILTER(isIRI(?v))")
-        typed = self.queries.count(DISTINCT_VERTICES, f"{has_type} FILTER(isIRI(?v))")
-        without = f"FILTER EXISTS {{ ?v ?any ?value }} FILTER NOT EXISTS {{ {has_type} }}"
-        schema = self.queries.count("*", f"{values_clause('?v', used)} {without}")
-        return (subjects or 0) - (typed or 0) - (schema or 0)
+        subject = "?v ?any ?value"
+        subjects = self.queries.count(DISTINCT_VERTICES, subject)
+        typed = self.queries.count(DISTINCT_VERTICES, has_type)
+        untyped = f"FILTER NOT EXISTS {{ {has_type} }}"
+        used_subjects = f"{values_clause('?v', used)} FILTER EXISTS {{ {subject} }} {untyped}"
+        schema = self.queries.count("*", used_subjects)
+        left = (subjects or 0) - (typed or 0) - (schema or 0)
+        if left > 0:
+            blank = f"{subject} FILTER(isBlank(?v)) {untyped}"
+            left -= self.queries.count(DISTINCT_VERTICES, blank) or 0
+        return left
 
     def _count_things(self, instances: Instances) -> int | None:
         """Return how many things there are; None for a sample, or if the graph refuses to count them.

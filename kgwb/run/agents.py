@@ -9,7 +9,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, ParamSpec, TypeVar, get_type_hints, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    NamedTuple,
+    ParamSpec,
+    TypeVar,
+    get_type_hints,
+    overload,
+)
 
 from pydantic.errors import PydanticUndefinedAnnotation, PydanticUserError
 
@@ -17,11 +26,13 @@ from kgwb.errors import SettingError
 from kgwb.llm.base import Rule
 from kgwb.records import JsonObject, type_adapter
 from kgwb.run.answers import Answer, Candidate, Link, Reading, Turn
-from kgwb.run.gold import GoldDecisions
 from kgwb.run.prompts import Prompts, shipped_names
 from kgwb.run.steps import current_run, load_mapping
 from kgwb.settings import Settings
 from kgwb.text import tell_apart
+
+if TYPE_CHECKING:
+    from kgwb.run.gold import GoldDecisions
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ValidationError
 
@@ -48,7 +48,6 @@ from kgwb.run.diagnostics import (
 from kgwb.run.differences import Differences, compare_steps
 from kgwb.run.engine import Engine
 from kgwb.run.execution import Execution, Listener, check_override
-from kgwb.run.gold import RightAnswer
 from kgwb.run.models import (
     Models,
     NewReplies,
@@ -82,6 +81,9 @@ from kgwb.run.steps import (
 from kgwb.settings import Settings
 from kgwb.terms import Triple
 from kgwb.text import list_first, pluralize, single_line
+
+if TYPE_CHECKING:
+    from kgwb.run.gold import RightAnswer
 
 CANCEL_TIMEOUT_S = 60.0
 """How long a new execution waits for a cancelled one to end the slow call that it is in."""
