@@ -14,6 +14,7 @@ import uuid
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
+from copy import copy
 from hashlib import sha256
 from pathlib import Path
 from time import sleep
@@ -24,7 +25,7 @@ from filelock import BaseFileLock, FileLock, Timeout
 from kgwb.background import POLL_INTERVAL_S
 from kgwb.errors import InputError, RunFileError
 from kgwb.run.record import DAMAGED_FILE_ERRORS, RunFile
-from kgwb.run.steps import Call
+from kgwb.run.steps import RESULT_TYPES, Call
 
 STORE_FILE = "kgwb-calls.sqlite"
 MAX_STORE_BYTES = 2_000_000_000
@@ -37,6 +38,10 @@ QUICK_CALL_S = 0.01
 """A call that takes less is written together with others, because writing it alone takes as long."""
 MAX_UNWRITTEN_CALLS = 20
 """After so many quick calls they are written."""
+MAX_REMEMBERED_CALLS = 10_000
+"""Calls that a process remembers of a store. When there are more, all are dropped."""
+MAX_REMEMBERED_BYTES = 4_000
+"""A call that takes more in the file is not remembered."""
 _WINDOW_BITS = 12
 _MEMORY_LEVEL = 5
 """How a call is compressed. It is short, and zlib would take 80 us to set up what it uses by default."""
@@ -82,6 +87,8 @@ class _StoreFile:
         self.claimed: dict[str, threading.Event] = {}
         """What threads of this process are asking, by address. The event is set when that ends."""
         self.users = 0
+        self._remembered: dict[str, Call] = {}
+        """Calls that this process has written or read, by address. Reading one takes longer than most work."""
         self._lock = threading.Lock()
         self._owner_name = uuid.uuid4().hex
         self._owner_lock: BaseFileLock | None = None
@@ -132,6 +139,30 @@ class _StoreFile:
         cls._open_files.clear()
         cls._opening = threading.Lock()
 
+    def remember(self, address: str, call: Call, size: int) -> None:
+        """Remember a call that takes ``size`` bytes in the file, if what it holds cannot be changed."""
+        if call.kind in RESULT_TYPES and size <= MAX_REMEMBERED_BYTES:
+            if len(self._remembered) >= MAX_REMEMBERED_CALLS:
+                self._remembered.clear()
+            self._remembered[address] = copy(call)
+
+    def find(self, *addresses: str) -> Call | None:
+        """Return a copy of the first call that is remembered at one of two addresses, or is in the file.
+
+        Raises what ``_unpack`` raises, and sqlite3.Error.
+        """
+        for address in addresses:
+            call = self._remembered.get(address)
+            if call is not None:
+                return copy(call)
+        row = self.query("SELECT address, data FROM calls WHERE address IN (?, ?)", *addresses)
+        if row is None:
+            return None
+        address, data = row
+        call = _unpack(data)
+        self.remember(address, call, len(data))
+        return call
+
     def query(self, sql: str, *parameters: object) -> tuple[Any, ...] | None:
         """Execute a statement, and return its first row, if it has one. Raises sqlite3.Error."""
         with self._lock:
@@ -163,6 +194,7 @@ class _StoreFile:
             (count,) = self.query("SELECT count(*) FROM calls") or (0,)
             if not count:
                 return
+            self._remembered.clear()
             self.query(
                 "DELETE FROM calls WHERE place IN (SELECT place FROM calls ORDER BY place LIMIT ?)",
                 max(1, int(count * DROPPED_SHARE)),
@@ -296,16 +328,10 @@ class CallStore:
         of_graph = self._address(key, "")
         with self._errors_kept():
             data = self._unwritten.get(of_graph)
-            if data is None:
-                row = self._file.query(
-                    "SELECT data FROM calls WHERE address IN (?, ?)", of_model, of_graph
-                )
-                data = row[0] if row else None
-            if data is not None:
-                call = _unpack(data)
-                if call.kind == "model":
-                    self.reused_keys.add(key)
-                return call
+            call = self._file.find(of_model, of_graph) if data is None else _unpack(data)
+            if call is not None and call.kind == "model":
+                self.reused_keys.add(key)
+            return call
         return None
 
     def find_or_make(
@@ -393,7 +419,10 @@ class CallStore:
     def _keep(self, call: Call) -> None:
         """Add a call that was made to ``made_calls``, and to what is not written yet."""
         self.made_calls.append(call)
-        self._unwritten[self._address(call.key, call.kind)] = _pack(call)
+        address = self._address(call.key, call.kind)
+        data = _pack(call)
+        self._unwritten[address] = data
+        self._file.remember(address, call, len(data))
 
     def add_run_file(self, path: Path) -> None:
         """Add the calls of a run file that the store does not have yet.

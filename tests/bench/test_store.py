@@ -250,25 +250,47 @@ def test_quick_calls_are_written_together_and_a_model_call_at_once(tmp_path: Pat
     quick = [call_of(number) for number in range(MAX_UNWRITTEN_CALLS + 2)]
     slow = replace(call_of(100), seconds=QUICK_CALL_S)
     asked = model_call("yes")
-    with CallStore(path, "g") as store, CallStore(path, "g") as other:
+    with CallStore(path, "g") as store:
 
-        def seen_elsewhere() -> list[int]:
-            return [number for number, call in enumerate(quick) if other.find(call.key)]
+        def is_written(call: Call) -> bool:
+            return call.key in {written.key for written in read_calls(path)}
 
         store.make(lambda: quick[0])
-        assert store.find(quick[0].key) and not seen_elsewhere()
+        assert store.find(quick[0].key) and not is_written(quick[0])
         store.find_or_make(asked.key, "model", lambda: asked, lambda: None)
-        assert other.find(asked.key) and seen_elsewhere() == [0]
+        assert is_written(asked) and is_written(quick[0])
         store.make(lambda: quick[1])
+        assert not is_written(quick[1])
         store.make(lambda: slow)
-        assert other.find(slow.key) and seen_elsewhere() == [0, 1]
+        assert is_written(slow) and is_written(quick[1])
         for call in quick[2:]:
             store.make(partial(replace, call))
-        assert len(seen_elsewhere()) == len(quick)
+        assert all(map(is_written, quick))
         last = call_of(101)
         store.make(lambda: last)
     with CallStore(path, "g") as store:
         assert store.find(last.key)
+
+
+def test_a_call_is_read_once_and_each_run_has_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call = call_of(1)
+    with CallStore(tmp_path / STORE_FILE, "g") as store:
+        store.make(lambda: call)
+    reads = []
+
+    def read(data: bytes) -> Call:
+        reads.append(data)
+        return replace(call)
+
+    monkeypatch.setattr("kgwb.run.store._unpack", read)
+    with CallStore(tmp_path / STORE_FILE, "g") as store, CallStore(store.path, "g") as other:
+        for user in (store, other, store):
+            found = user.find(call.key)
+            assert found == call
+            found.step = "of this run"
+    assert len(reads) == 1
 
 
 def model_call(text: str) -> Call:
