@@ -1,4 +1,4 @@
-"""Questions a second with a model that takes 200 ms for a reply, by workers.
+"""Questions a second, and CPU time a question, with a model that takes 200 ms for a reply, by workers.
 
     python benchmarks/throughput.py [questions for each worker]
 
@@ -46,16 +46,20 @@ def throughput(given: Recorded) -> list[Row]:
     """Questions a second by workers, and how many times that of one worker."""
     model = Slow(given.replies, name="rules")
     setup = replace(BenchSetup.from_workbench(given.bench), models={"": model})
-    rates = {workers: _rate(setup, given.questions, workers) for workers in WORKERS}
+    measured = {workers: _measure(setup, given.questions, workers) for workers in WORKERS}
+    one_rate, _ = measured[1]
     what = f"throughput, {1000 * DELAY_S:.0f} ms model"
-    return [
-        Row(f"{what}: {workers} workers", rate, "questions/s", rate / rates[1], "1 worker",
-            least=40 if workers == WORKERS[-1] else None)
-        for workers, rate in rates.items()
-    ]  # fmt: skip
+    rows = []
+    for workers, (rate, cpu_s) in measured.items():
+        least = 50 if workers == WORKERS[-1] else None
+        case = f"{what}: {workers} workers"
+        rows.append(Row(case, rate, "questions/s", rate / one_rate, "1 worker", least=least))
+        rows.append(Row(f"{case}, CPU a question", 1000 * cpu_s, "ms"))
+    return rows
 
 
-def _rate(setup: BenchSetup, texts: list[str], workers: int) -> float:
+def _measure(setup: BenchSetup, texts: list[str], workers: int) -> tuple[float, float]:
+    """Return the questions a second, and the CPU seconds of a question."""
     questions = [
         BenchQuestion(id=f"{place}/{time}", question=text)
         for time in range(workers)
@@ -63,12 +67,13 @@ def _rate(setup: BenchSetup, texts: list[str], workers: int) -> float:
     ]
     with tempfile.TemporaryDirectory() as folder:
         bench = Benchmark(setup, Results(Path(folder), setup.to_config(questions)), workers=workers)
-        started = time.perf_counter()
+        started, cpu_started = time.perf_counter(), time.process_time()
         rows = bench.run(questions)
         seconds = time.perf_counter() - started
+        cpu_s = time.process_time() - cpu_started
     failed = [row for row in rows if row["error"] is not None]
     assert not failed, f"{len(failed)} questions failed, the first because {failed[0]['error']}"
-    return len(rows) / seconds
+    return len(rows) / seconds, cpu_s / len(rows)
 
 
 def main() -> None:

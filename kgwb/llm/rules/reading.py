@@ -861,14 +861,13 @@ def _find_unclear_name(
     are those whose labels are equally like a name. The first unclear name is reported, with these
     labels.
     """
-    exact = kg.exact([mention.text for mention in vertices_of])
     for mention in mentions:
         vertices = vertices_of.get(mention, ())
         label_of: Mapping[URIRef, str] = {}
         if not vertices_of:
             hits = kg.search(mention.text, MAX_TIED_LABELS).hits
             label_of = {hit.iri: hit.label for hit in hits if hit.score == hits[0].score}
-        elif mention.text not in exact and len(vertices) > 1:
+        elif len(vertices) > 1 and not kg.exact([mention.text]):
             label_of = kg.names([vertex for vertex in vertices if isinstance(vertex, URIRef)])
         labels = sorted(set(label_of.values()))
         if len(labels) < 2:
