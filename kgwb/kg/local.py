@@ -276,12 +276,7 @@ class LocalGraph:
         for solution in result:
             if len(rows) == self.limits.row_limit:
                 return ResultSet(variables, tuple(rows), cut=True)
-            cells: list[Term | None] = []
-            for term in solution:
-                if term is None:
-                    cells.append(None)
-                else:
-                    cells.append(term_from_oxigraph(term))
+            cells = [None if term is None else term_from_oxigraph(term) for term in solution]
             rows.append(tuple(cells))
             if time.monotonic() > deadline:
                 raise TimeoutError

@@ -307,7 +307,7 @@ class Execution:
                 f"the step {step.key} promises {promised} and returned {value_text(output)}",
                 hint=f"return {promised}, or change the annotation of {spec.name}",
             )
-        if isinstance(output, Iterator | AsyncIterator):
+        if isinstance(output, (Iterator, AsyncIterator)):
             step.notes.append(
                 f"it returned a {type(output).__name__}: what that asks belongs to the step that "
                 "reads it, and its values are neither shown nor saved; return a list"
