@@ -47,6 +47,7 @@ BRIDGES: Rows = {
     "How many bridges are there?": ["3"],
     "Which road bridges are there?": [ALDER, MILL, QUAY],  # a swing bridge is a road bridge
     "List all swing bridges.": [QUAY],
+    "Which of the bridges are swing bridges?": [QUAY],
     "bridges": [ALDER, MILL, QUAY],
     "How many toll booths do we have on record?": ["2"],
     "Show me every river": ["Great Ousel", "Sorrow Beck"],

@@ -44,7 +44,7 @@ EXISTENCE = re.compile(
 OPENING = re.compile(
     r"(?:please )?(?:(?:can|could) you )?(?:(?:list|name|show|give|find|tell|count|get|enumerate)(?: me| us)?)?"
     r"(?:(?:(?:what|which|who)(?:'s| (?:is|are|was|were))?)|how many(?: different)?)?"
-    r"(?: ?(?:of|the|a|an|any|all|every|each|our|number|these|list|names|there))*"
+    r"(?: ?(?:of|the|a|an|any|all|every|each|our|number|these|list|names|there|are|is))*"
 )
 """What may stand before a class or a superlative."""
 REFUSED_WORDS = en.PRONOUNS - {"there", "that"} | frozenset(
@@ -136,8 +136,17 @@ def read_members(
     kind: QuestionKind = "count" if is_count else "list"
     if not is_count and EXISTENCE.match(question):
         kind = "boolean"
+    classes = fetch_classes(kg, str(RDFS.subClassOf))
+    above: dict[URIRef, range] = {}
     for class_iri, span, doubts in _find_classes(asked, kg):
-        read = _read_about(asked, class_iri, span, kg, embeddings)
+        taken = set(span)
+        for other, other_span in above.items():
+            if class_iri in classes.subclasses.get(
+                other, ()
+            ):  # which of the bridges are swing bridges
+                taken.update(other_span)
+        above[class_iri] = span
+        read = _read_about(asked, class_iri, taken, kg, embeddings)
         if read is None:
             continue
         name, conditions = read
@@ -152,20 +161,23 @@ def read_members(
 
 
 def _read_about(
-    question: str, class_iri: URIRef, span: range, kg: Graph, embeddings: Embeddings
+    question: str, class_iri: URIRef, taken: set[int], kg: Graph, embeddings: Embeddings
 ) -> tuple[str, list[Condition]] | None:
-    """Return the name of a class in a question and the conditions on its members; None if a word is left."""
+    """Return the name of a class in a question and the conditions on its members; None if a word is left.
+
+    ``taken`` are the positions of its words, and of those of a class above it.
+    """
     words = [token.lowercase for token in tokenize(question)]
     name = fetch_classes(kg, str(RDFS.subClassOf)).names[class_iri]
     types = "|".join(map(n3, kg.vocabulary.types))
     things = fetch_things(kg, f"?s ({types})/<{RDFS.subClassOf}>* {n3(class_iri)} .")
-    conditions = find_conditions(question, set(span), name, things, kg, embeddings)
+    conditions = find_conditions(question, taken, name, things, kg, embeddings)
     if conditions is None:
         return None
-    said = set(span).union(*(condition.positions for condition in conditions))
-    opening = [word for place, word in enumerate(words) if place < span.start and place not in said]
-    begin = min(said)
-    is_asked = OPENING.fullmatch(" ".join(opening)) and "of" not in words[begin : span.start]
+    said = taken.union(*(condition.positions for condition in conditions))
+    begin, start = min(said), max(taken)
+    opening = [word for place, word in enumerate(words) if place < start and place not in said]
+    is_asked = OPENING.fullmatch(" ".join(opening)) and "of" not in words[begin:start]
     return (name, conditions) if is_asked else None
 
 

@@ -78,6 +78,8 @@ BEGINNINGS = frozenset(
     )
 )
 """Stems of words for times from which an age is counted."""
+ANY_EVENT = frozenset(map(stem, ("date", "event", "time", "year")))
+"""Stems of names for the time of any event."""
 
 
 class Degree(NamedTuple):
@@ -489,6 +491,8 @@ def _choose_attribute(
     fitting = certain or fitting
     if not fitting:
         fitting = _find_like(list(said.values() or nouns), candidates, embeddings)
+    if not fitting and measure.is_time:
+        fitting = [each for each in times if each.stems <= ANY_EVENT]
     may_be_only = measure.unit and len(said) < 2 and nouns in ((), NUMBER)
     if not fitting and (may_be_only or (not said and nouns in ((), DATE))):
         fitting = [each for each in candidates if measure.unit in ("", each.unit)]
