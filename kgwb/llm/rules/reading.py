@@ -55,7 +55,6 @@ from kgwb.llm.rules.predicates import (
     AGENT_ENDINGS,
     MIN_RELATION_SIMILARITY,
     NAME_SEPARATOR,
-    PERSON_CLASSES,
     SPELLING_WEIGHT,
     Predicates,
     VertexPredicate,
@@ -82,6 +81,7 @@ from kgwb.llm.rules.words import (
     KIN_GROUPS,
     LETTER_OR_DIGIT,
     MEANINGS,
+    MIN_STEM_CHARS,
     NAME,
     RELATION_PHRASES,
     RIVALS,
@@ -692,7 +692,8 @@ def _read_two_steps(
     things = tuple(value for value in values if isinstance(value, URIRef))
     words[min(span.start, mention.start) : max(span.start + 1, mention.end)] = [""]
     look_up = _LookUp(words, ParsedQuestion((), "?answer", "list"), "?x1", things, kg, embeddings)
-    nearest = look_up.read_by_meaning()
+    is_said = any(not look_up._is_asked_noun(each) for each in look_up.positions)
+    nearest = look_up.read_by_meaning() if is_said else None
     if nearest is None:
         return None
     rest, unread = nearest
@@ -1229,7 +1230,8 @@ class _LookUp(_QuestionWords):
         predicate = next(each for each in fitting if each.name == name)
         if self._is_about_else(predicate):
             return None
-        reading = self._with_asked_class(self._reading_of_predicate(predicate))
+        reading = self._with_asked_parts(self._reading_of_predicate(predicate))
+        reading = self._with_asked_class(reading)
         if self.kind == A_TRUTH_VALUE:
             reading = self.reading._replace(facts=((self.name, name, TRUE),), target=self.name)
         taken = f"“{' '.join(said)}”" if said else "the question"
@@ -1245,24 +1247,14 @@ class _LookUp(_QuestionWords):
         return before[-1:] == ["of"] or "'s" in self.words[place:]
 
     def _fitting_predicates(self, of_class: Predicates | None) -> Predicates:
-        """Return the predicates that lead to what is asked for: to things of a class, or a kind of value.
-
-        If the graph tells of some that they lead to the kind that is asked for, it is these.
-        """
+        """Return the predicates that lead to what is asked for: to things of a class, or a kind of value."""
         counts = of_class is None and self.kind == "" and "many" in self.words
         fitting = []
         for predicate in self.predicates if of_class is None else of_class:
             is_counted = predicate.has_only_numbers or not counts
             if is_counted and self._leads_to_asked_kind(predicate):
                 fitting.append(predicate)
-        told = fitting
-        if self.kind not in ("", A_TRUTH_VALUE):
-            told = [each for each in self.predicates if self._is_told(each)]
-        return told or fitting
-
-    def _is_told(self, predicate: VertexPredicate) -> bool:
-        """Return whether the graph tells that a predicate leads to the kind that is asked for."""
-        return leads_to_kind(self.kg, self.vertices, predicate, self.kind)
+        return fitting
 
     def _is_kin(self, predicate: VertexPredicate) -> bool:
         """Return whether a word of the question may say a predicate, by its stem or by its kin."""
@@ -1343,22 +1335,10 @@ class _LookUp(_QuestionWords):
         return leading
 
     def _leads_to_asked_kind(self, predicate: VertexPredicate) -> bool:
-        """Return whether a predicate may lead to the kind of value that the question words ask for."""
-        if self.kind == "":
-            return True
+        """Return whether a predicate leads to the kind of value that the question words ask for, if any."""
         if self.kind == A_TRUTH_VALUE:
             return "boolean" in predicate.value_types
-        if self.kind in ("a time", "a number"):
-            return self._is_told(predicate)
-        types = set(chain.from_iterable(each.lower().split() for each in predicate.value_types))
-        is_of_person = not types.isdisjoint(PERSON_CLASSES)
-        if predicate.has_only_numbers or predicate.is_temporal:
-            return False
-        if self.kind == "a place":
-            return not is_of_person and not predicate.name.endswith(AGENT_ENDINGS)
-        is_of_place = predicate.name.endswith((" at", " in"))
-        is_of_thing = predicate.is_incoming and bool(types) and not is_of_person
-        return not is_of_place and not is_of_thing
+        return not self.kind or leads_to_kind(self.kg, self.vertices, predicate, self.kind)
 
     def _find_compound(self) -> VertexPredicate | None:
         """Return the only predicate whose name says all content words of a question, at least two.
@@ -1798,10 +1778,13 @@ class _Coverage(_QuestionWords):
         """Return whether the word at a position says the chosen predicate, as it is, by a known relation or as kin."""
         if self.kind and self._find_kin_name(position):
             return True
-        phrase = RELATION_PHRASES.get(self.words[position], "")
+        word = self.words[position]
+        phrase = RELATION_PHRASES.get(word, "")
         for predicate in self.chosen:
-            phrases = map(RELATION_PHRASES.get, normalize(predicate.name).split())
-            if self._says(predicate, position) or (phrase and phrase in phrases):
+            names = normalize(predicate.name).split()
+            is_begun = len(word) > MIN_STEM_CHARS and any(each.startswith(word) for each in names)
+            is_same = bool(phrase) and phrase in map(RELATION_PHRASES.get, names)
+            if is_begun or is_same or self._says(predicate, position):
                 return True
         return False
 
@@ -1815,27 +1798,15 @@ class _Coverage(_QuestionWords):
     def _find_unsaid_kind(self) -> list[str]:
         """Return the doubt that a predicate is not just what is said, where others lead to the same class.
 
-        "The doctor of X" may be the "referring doctor", or who treats X. Who "sued" is like the
-        plaintiff and the defendant, by meaning alone.
+        "The doctor of X" may be the "referring doctor", or who treats X.
         """
         if self._is_fully_named():
             return []
         others = [predicate for predicate in self.predicates if predicate not in self.chosen]
-        types = _types_of(self.chosen)
-        others = [predicate for predicate in others if not types.isdisjoint(predicate.value_types)]
-        classes = set(map(normalize, types & _types_of(others)))
-        names = [predicate.name for predicate in others]
-        pairs = list(product(self.chosen, self.positions))
-        is_said = any(self._says(*pair) for pair in pairs if not self._is_asked_noun(pair[1]))
-        for predicate, position in pairs:
+        classes = set(map(normalize, _types_of(self.chosen) & _types_of(others)))
+        for predicate, position in product(self.chosen, self.positions):
             word = self.words[position]
-            if word in classes:
-                is_doubtful = _has_word_of_stem(predicate.name, word)
-            else:
-                rivals = () if is_said else ([predicate.name], names)
-                likeness = [max_similarity(word, each, self.embeddings) for each in rivals]
-                is_doubtful = min(likeness, default=0.0) >= MIN_RELATION_SIMILARITY
-            if is_doubtful:
+            if word in classes and _has_word_of_stem(predicate.name, word):
                 return [f"“{word}” was read as “{predicate.name}”"]
         return []
 
