@@ -1781,7 +1781,7 @@ class _Coverage(_QuestionWords):
         word = self.words[position]
         phrase = RELATION_PHRASES.get(word, "")
         for predicate in self.chosen:
-            names = normalize(predicate.name).split()
+            names = normalize(f"{predicate.name} {predicate.inverse_name}").split()
             is_begun = len(word) > MIN_STEM_CHARS and any(each.startswith(word) for each in names)
             is_same = bool(phrase) and phrase in map(RELATION_PHRASES.get, names)
             if is_begun or is_same or self._says(predicate, position):
