@@ -553,8 +553,8 @@ def read_with_doubts(
         return reading, unread
     return (
         _read_selection(question, kg, embeddings)
-        or _read_by_meaning(question, reading, kg, embeddings)
         or _read_two_steps(question, reading, kg, embeddings)
+        or _read_by_meaning(question, reading, kg, embeddings)
         or _read_for_each(question, kg, embeddings)
         or (reading, unread)
     )
@@ -722,7 +722,13 @@ def _predicate_said_by(noun: str, predicates: Predicates) -> VertexPredicate | N
         for each in predicates
         if any(_has_word_of_stem(name, noun) for name in each.value_types)
     ]
-    by_kin = [each for each in predicates if are_kin(noun, normalize(each.name))]
+    by_kin = []
+    for each in predicates:
+        wording = compare_wordings(f"{noun} of", each.name)  # whose boss X is, X does not report to
+        if are_kin(noun, normalize(each.name)) and not wording.contradicts(
+            "out" if each.is_incoming else "in"
+        ):
+            by_kin.append(each)
     found = by_name or by_class or by_kin
     return found[0] if len(found) == 1 and noun not in NON_CONTENT_WORDS else None
 
@@ -1228,7 +1234,7 @@ class _LookUp(_QuestionWords):
             if len(nearer) > 1 or not (is_known or (kin and others <= likeness + KIN_LEAD)):
                 return None
         predicate = next(each for each in fitting if each.name == name)
-        if self._is_about_else(predicate):
+        if self._is_about_else(predicate) or not self._is_of(predicate):
             return None
         reading = self._with_asked_parts(self._reading_of_predicate(predicate))
         reading = self._with_asked_class(reading)
@@ -1239,6 +1245,14 @@ class _LookUp(_QuestionWords):
         is_whole = stems.issuperset(map(stem, said)) and stems.issubset(map(stem, self.words))
         doubts = [] if is_whole else [f"{taken} was read as “{name}”"]
         return reading, Unread((), doubts)
+
+    def _is_of(self, predicate: VertexPredicate) -> bool:
+        """Return whether a noun that the name owns is a predicate: when X's boss was born, X was not."""
+        nouns = [word for before, word in pairwise(self.words) if before == "'s"]
+        if not nouns or len([word for word in self.words if word not in EMPTY_WORDS]) < 2:
+            return True
+        name = normalize(predicate.name)
+        return are_kin(nouns[0], name) or _has_word_of_stem(name, nouns[0])
 
     def _is_of_name(self) -> bool:
         """Return whether the question is about something of the name: "the cook of X", "X's cook"."""

@@ -235,8 +235,8 @@ def stem(word: str) -> str:
         last = start[-1]
         if last == start[-2] and last not in "ls":
             return start[:-1]
-        is_verb_of_agent = ending in ("ed", "ing", "e") and start.endswith(("er", "or"))
-        return stem(start) if is_verb_of_agent else start  # ordered, as order
+        has_ending = ending in ("ed", "ing", "e") and start.endswith(("er", "or", "ion"))
+        return stem(start) if has_ending else start  # ordered, as order
     return word
 
 

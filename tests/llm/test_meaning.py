@@ -1,0 +1,90 @@
+"""Questions that say the relation of a name in other words than the graph, and follow-ups to them."""
+
+import pytest
+import rdflib
+
+from kgwb import Workbench, open_kg
+from kgwb.errors import KgwbError
+from kgwb.kg import Graph
+from kgwb.run.answers import Answer
+
+CLUB = """
+@prefix : <http://club.example/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+@prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
+:Ferry rdfs:subClassOf :Boat . :Rigger rdfs:subClassOf :Person .
+:grebe a :Boat ; rdfs:label "Grebe" ; :maintainedBy :ida ; :skipper :pal ; :mooredIn :cove ;
+  :lentTo :tor ; :insured true ; :nickname "the Old Duck" ; :keelMadeOf :oak ; :leadTimeDays 12 .
+:auk a :Ferry ; rdfs:label "Great Auk" ; :maintainedBy :olga ; :mooredIn :cove ; :insured false ;
+  :decommissionedOn "2015-10-31"^^xsd:date ; :commissionedOn "1960-04-01"^^xsd:date .
+:ida a :Rigger ; rdfs:label "Ida Moss" ; :headOf :crew ; :reportsTo :olga ; :joinedOn "2011-05-02"^^xsd:date .
+:olga a :Rigger ; rdfs:label "Olga Ruud" ; :joinedOn "1998-01-15"^^xsd:date .
+:pal a :Person ; rdfs:label "Pal Berg" ; :homeTown "Larvik" ; :joinedOn "2003-03-03"^^xsd:date .
+:tor a :Person ; rdfs:label "Tor Lie" . :crew a :Team ; rdfs:label "Night Crew" . :oak rdfs:label "oak" .
+:cove a :Place ; rdfs:label "Seal Cove" .
+:slip a :BoatOrder ; rdfs:label "Slip 7" ; :orderedFrom :yard . :yard a :Firm ; rdfs:label "Voss Yard" .
+"""
+IN_OTHER_WORDS = {
+    "Who looks after the Grebe?": (["Ida Moss"], "maintained by"),
+    "Who is borrowing the Grebe at the moment?": (["Tor Lie"], "lent to"),
+    "When did the Great Auk shut down?": (["2015-10-31"], "decommissioned on"),
+    "Who is Ida Moss's boss?": (["Olga Ruud"], "reports to"),
+    "How long do we have to wait for the Grebe?": (["12"], "lead time days"),
+    "Is the Grebe covered by insurance?": (["true"], "insured"),
+    "Is the Great Auk covered by insurance?": (["false"], "insured"),
+    "Where does the skipper of the Grebe live?": (["Larvik"], "home town"),
+    "Who maintains the Great Auk ferry?": (["Olga Ruud"], ""),
+    "Who maintains the Old Duck?": (["Ida Moss"], "Grebe"),
+    "Where does Olga Ruud live?": ([], ""),
+    "What did we order from Voss Yard?": (["Slip 7"], "Boat Order"),
+    "Which women are the skipper of the Grebe?": ([], ""),
+}
+"""Of each question the answers, and the predicate or label that a doubt names; "" for none."""
+FOLLOW_UPS = {
+    "Who looks after the Great Auk? > When did she join?": ["1998-01-15"],
+    "When did Ida Moss join? > And her boss?": ["1998-01-15"],
+    "When did Tor Lie join? > And his boss?": [],
+    "Which boats are moored in Seal Cove? > Who maintains them?": ["Ida Moss", "Olga Ruud"],
+    "Which boats are moored in Seal Cove? > How many of them are ferries?": ["1"],
+    "Who is Tor Lie's boss? > When did he join?": [],
+    "Which pier is the Grebe tied to? > Where is it moored?": [],
+}
+
+
+@pytest.fixture(autouse=True)
+def default_embeddings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KGWB_EMBEDDINGS")
+
+
+@pytest.fixture(scope="module")
+def club() -> Graph:
+    return open_kg(rdflib.Graph().parse(data=CLUB))
+
+
+def ask(bench: Workbench, question: str) -> Answer:
+    """Return the answer to a question; one without values if the grammar cannot read it."""
+    try:
+        answer = bench.ask(question).answer
+    except KgwbError:
+        return Answer("list")
+    assert answer is not None
+    return answer
+
+
+@pytest.mark.parametrize(("question", "expected"), IN_OTHER_WORDS.items())
+def test_a_relation_in_other_words_is_answered_in_doubt(
+    question: str, expected: tuple[list[str], str], club: Graph
+) -> None:
+    labels, read_as = expected
+    answer = ask(Workbench(club, "rules"), question)
+    assert list(answer.labels) == labels
+    assert (f"“{read_as}”" in answer.doubt) if read_as else not answer.doubt
+
+
+@pytest.mark.parametrize(("dialogue", "labels"), FOLLOW_UPS.items())
+def test_a_pronoun_stands_for_what_its_kind_allows(
+    dialogue: str, labels: list[str], club: Graph
+) -> None:
+    bench = Workbench(club, "rules")
+    for question in dialogue.split(" > "):
+        answer = ask(bench, question)
+    assert sorted(answer.labels) == labels
