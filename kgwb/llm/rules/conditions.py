@@ -49,6 +49,8 @@ MAX_THINGS = 2_000
 """How many of the things that are asked for are looked at."""
 MIN_ATTRIBUTE_SIMILARITY = 0.5
 """Similarity from which words may say a predicate, in doubt."""
+MAX_LIKE_WORDS = 2
+"""How many words may say a predicate that is only like them: more of them say something else, too."""
 LEAD = 0.05
 """How much more like them that predicate must be than the next one."""
 NUMBER_DATATYPES = frozenset(
@@ -223,7 +225,9 @@ def find_conditions(
         return None  # another comparison or negation
     if NEGATION in words and (len(conditions) > 1 or measure):
         return None  # it is not clear which of them is denied
-    last = find_likely_truth(said, things, embeddings) if said else None
+    last = None
+    if 0 < len(said) <= MAX_LIKE_WORDS:
+        last = find_likely_truth(said, things, embeddings)
     if measure:
         last = read_measure(measure, said, known, things, embeddings)
     if (said or measure) and last is None:
@@ -489,7 +493,7 @@ def _choose_attribute(
     expected = wanted | _stems(" ".join([known, *nouns]))
     certain = [each for each in fitting if each.stems <= expected]
     fitting = certain or fitting
-    if not fitting:
+    if not fitting and len(said) <= MAX_LIKE_WORDS:
         fitting = _find_like(list(said.values() or nouns), candidates, embeddings)
     if not fitting and measure.is_time:
         fitting = [each for each in times if each.stems <= ANY_EVENT]
