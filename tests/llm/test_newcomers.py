@@ -216,7 +216,7 @@ COURT = {
     "Which companies of Brightwater Chemicals are under review?": (["Orme Logistics"], ""),
     "Which companies are under review?": (["Orme Logistics"], ""),
     "How many companies are under review?": (["1"], ""),
-    "Which companies are not under review?": ([], ""),
+    "Which companies are not under review?": (["Kestrel Shipping"], "status"),  # two have none
     "Which companies are from Bath?": (["Orme Logistics"], "seat"),
     "Which archives are open to visitors?": (["River Archive"], ""),
     "Is the River Archive open to visitors?": (["true"], ""),
