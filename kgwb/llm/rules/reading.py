@@ -1249,7 +1249,7 @@ class _LookUp(_QuestionWords):
     def _is_of(self, predicate: VertexPredicate) -> bool:
         """Return whether a noun that the name owns is a predicate: when X's boss was born, X was not."""
         nouns = [word for before, word in pairwise(self.words) if before == "'s"]
-        if not nouns or len([word for word in self.words if word not in EMPTY_WORDS]) < 2:
+        if not nouns or self.kind in ("", "a person"):
             return True
         name = normalize(predicate.name)
         return are_kin(nouns[0], name) or _has_word_of_stem(name, nouns[0])
