@@ -455,9 +455,10 @@ def _words_with_names(tokens: Sequence[Token], mentions: Mentions) -> list[str]:
 
 
 def find_not_understood(question: str, kg: Graph | None, embeddings: Embeddings) -> list[str]:
-    """Return everything that ``find_unread`` finds, where an answer cannot be in doubt."""
+    """Return what ``find_unread`` finds but for guesses, where an answer cannot be in doubt."""
     unread = find_unread(question, kg, embeddings)
-    return [*unread.reasons, *unread.doubts]
+    doubts = () if unread.is_guess else unread.doubts
+    return [*unread.reasons, *doubts]
 
 
 def find_unread(question: str, kg: Graph | None, embeddings: Embeddings) -> Unread:
