@@ -21,7 +21,7 @@ import subprocess
 import sys
 import time
 import traceback
-from collections import Counter
+from collections import Counter, defaultdict
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -125,7 +125,7 @@ def profile_calls(lines: int) -> None:
     for name in ("search", "exact", "names"):  # they are attributes of each graph
         time_calls(graph, name)
     time_calls(Embeddings, "similarity")
-    seconds_by_kind: Counter[tuple[str, str]] = Counter()
+    seconds_by_kind: dict[tuple[str, str], float] = defaultdict(float)
     number_by_kind: Counter[tuple[str, str]] = Counter()
     repeated = 0
     for question in questions:
@@ -135,8 +135,8 @@ def profile_calls(lines: int) -> None:
         for name, _, askers, seconds in calls:
             seconds_by_kind[name, askers] += seconds
             number_by_kind[name, askers] += 1
-    for kind, seconds in seconds_by_kind.most_common(lines):
-        milliseconds = 1000 * seconds / len(questions)
+    for kind in sorted(seconds_by_kind, key=seconds_by_kind.__getitem__, reverse=True)[:lines]:
+        milliseconds = 1000 * seconds_by_kind[kind] / len(questions)
         print(f"{milliseconds:6.2f} ms  {number_by_kind[kind] / len(questions):5.2f} calls ", *kind)
     print(f"{repeated / len(questions):.1f} calls of a question ask for what it has asked before")
 
