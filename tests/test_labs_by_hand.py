@@ -11,9 +11,9 @@ from page import press, text
 import kgwb
 from kgwb.errors import InputError
 from kgwb.labs.collecting import collect_hand_ins
-from kgwb.labs.feedback_pages import save_student_pages
 from kgwb.labs.hand_grades import HandGrades, OpenAnswer
 from kgwb.labs.hand_grading import HandGrading
+from kgwb.labs.pages import save_student_pages
 from kgwb.labs.tasks import load_lab, make_lab_opener
 
 LAB = """from kgwb.labs.tasks import Lab

@@ -21,7 +21,7 @@ from kgwb.labs.collecting import collect_hand_ins
 from kgwb.labs.one import open_lost_run
 from kgwb.labs.pages import render_class_page
 from kgwb.labs.points import save_points
-from kgwb.labs.pseudonyms import Pseudonyms
+from kgwb.labs.roster import Pseudonyms
 
 QUERY = """SELECT ?film WHERE {{ ?film fl:director fl:Stanley_Kubrick ; fl:runtime ?m {}}} ORDER BY DESC(?m) LIMIT 1"""
 PREFIX = "PREFIX fl: <https://kgwb.example/films/> "

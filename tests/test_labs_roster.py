@@ -14,8 +14,7 @@ from kgwb.errors import InputError
 from kgwb.labs.collecting import collect_hand_ins
 from kgwb.labs.pages import render_class_page
 from kgwb.labs.points import Grading
-from kgwb.labs.pseudonyms import Pseudonyms
-from kgwb.labs.roster import Roster
+from kgwb.labs.roster import Pseudonyms, Roster
 from kgwb.run.steps import utc_now
 
 WORKSHEET = (

@@ -9,13 +9,11 @@ from kgwb import disk
 from kgwb.cli.arguments import flag, option, parse_assignments, positional, write_and_print
 from kgwb.errors import InputError
 from kgwb.labs.collecting import collect_hand_ins
-from kgwb.labs.feedback_pages import save_student_pages
 from kgwb.labs.hand_grades import HandGrades
 from kgwb.labs.hand_ins import write_file
-from kgwb.labs.pages import render_class_page
+from kgwb.labs.pages import render_class_page, save_student_pages
 from kgwb.labs.points import Grading, parse_due, parse_points, save_grades, save_points
-from kgwb.labs.pseudonyms import Pseudonyms
-from kgwb.labs.roster import Roster
+from kgwb.labs.roster import Pseudonyms, Roster
 from kgwb.labs.tasks import make_lab_opener
 from kgwb.labs.texts import CATALOGUE_SUFFIX, list_lab_notebooks, load_texts, translate_notebook
 from kgwb.text import pluralize

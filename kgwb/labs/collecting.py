@@ -9,9 +9,8 @@ from pathlib import Path
 
 from kgwb.disk import __version__
 from kgwb.labs.copies import find_copies
-from kgwb.labs.pseudonyms import Pseudonyms
 from kgwb.labs.rechecking import check_again
-from kgwb.labs.roster import Roster
+from kgwb.labs.roster import Pseudonyms, Roster
 from kgwb.labs.rows import CollectedHandIns, CollectedWork, Remark, group, remark_on
 from kgwb.labs.submissions import FoundFile, read_submissions
 from kgwb.labs.tasks import Lab, load_lab

@@ -1,12 +1,17 @@
-"""How labs are shown: feedback on an answer, the tasks of a student, and the page of a class."""
+"""How labs are shown: feedback, the tasks of a student, the page of a class, and what students get back."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from functools import partial
+from pathlib import Path, PurePosixPath
+from statistics import fmean
 from typing import TYPE_CHECKING, Literal
 
-from kgwb.labs.hand_ins import HandIn, TaskProgress
-from kgwb.labs.rows import CollectedHandIns
+from kgwb.labs.hand_grades import HandGrades, OpenAnswer
+from kgwb.labs.hand_ins import HandIn, TaskProgress, write_file
+from kgwb.labs.rows import CollectedHandIns, CollectedWork
 from kgwb.labs.tasks import Lab, Task
 from kgwb.labs.texts import Texts
 from kgwb.records import frozen
@@ -14,7 +19,7 @@ from kgwb.show import html as h
 from kgwb.show.html import Html
 from kgwb.show.run_state import ANSWER_STATE_ICONS, RIGHT, WRONG
 from kgwb.show.static_form import load_style
-from kgwb.text import display_name
+from kgwb.text import display_name, tell_apart
 
 if TYPE_CHECKING:
     from kgwb.labs.points import Grading
@@ -31,6 +36,11 @@ FEEDBACK_BADGES = {
     "hint": ("hand", "badge.hint"),
 }
 """The icon of each kind of feedback, and the key of its label."""
+
+UNSAFE_IN_NAMES = re.compile(r"[^\w .,@()+'-]+")
+"""Characters that a system may not allow in the name of a file or a folder."""
+MAX_NAME_BYTES = 200
+"""Bytes of such a name in UTF-8; systems allow some 255."""
 
 
 @frozen
@@ -109,3 +119,78 @@ def render_class_page(collected: Sequence[CollectedHandIns], grading: Grading | 
         display_name=display_name,
         render_state=render_state,
     )
+
+
+# --- what students get back
+
+
+def render_student_page(lab: Lab, work: CollectedWork, by_hand: HandGrades | None) -> str:
+    """Render what a student gets back, as a complete HTML document in the language of the lab.
+
+    It has the table of the tasks, in which one that is found wrong again is not solved, and for each
+    task that was tried or graded the feedback that the student saw, what was found when it was
+    checked again, the mean points of each criterion by those who graded it by hand, and their
+    comments.
+    """
+    tasks = []
+    hand_in = work.hand_in.model_copy(deep=True)
+    for name in work.disagreements:
+        hand_in.tasks[name].state = "tried"
+    for name, task in lab.tasks.items():
+        progress = work.hand_in.progress(name)
+        answer = OpenAnswer.of_progress(name, progress)
+        grades = by_hand.of_answer(answer) if by_hand else []
+        feedback = Feedback(task, "wrong", work.disagreements.get(name, progress.remark))
+        if work.is_solved(name):
+            feedback = Feedback(task, "right", task.describe_lesson(answer.answer))
+        if progress.tries or grades:
+            by_criterion = zip(*(grade.points for grade in grades), strict=False)
+            points = zip(task.rubric.items(), map(fmean, by_criterion), strict=False)
+            tasks.append((feedback, list(points), [grade.comment for grade in grades]))
+    return h.render_template(
+        "labs/templates/feedback.html",
+        title=describe_lab(lab),
+        language=Path(lab.texts.language).stem,
+        style=h.Html(load_style()),
+        student=work.student,
+        table=render_progress_table(lab, hand_in),
+        tasks=tasks,
+    )
+
+
+def save_student_pages(
+    collected: Sequence[CollectedHandIns], folder: Path, by_hand: HandGrades | None
+) -> int:
+    """Write the page of each student to a folder, and return how many there are.
+
+    A page has the path of the hand-in below the folder or zip that was collected, as learning
+    platforms take feedback, with the ending ".html". The names of zips are in it only where pages of
+    several hand-ins would have one path; where these are not enough, a number is before it. Raises
+    InputError if a file cannot be written.
+    """
+    works = {}
+    for hand_ins in collected:
+        for work in hand_ins.works:
+            works[work.file.place] = (hand_ins.lab, work)
+    places = list(works)
+    forms = (
+        _path_of_page,
+        partial(_path_of_page, with_zips=True),
+        lambda place: f"{places.index(place) + 1} {_path_of_page(place)}",
+    )
+    for place, path in tell_apart(places, forms, fold_case=True).items():
+        write_file(folder / path, render_student_page(*works[place], by_hand))
+    return len(places)
+
+
+def _path_of_page(place: str, *, with_zips: bool = False) -> str:
+    """Return where the page of a hand-in is in the folder of all pages, whatever a zip names its files.
+
+    Parts that lead out of the folder are left out.
+    """
+    names = []
+    for part in re.split(r"[/\\]", place):
+        if with_zips or not part.casefold().endswith(".zip"):
+            safe = UNSAFE_IN_NAMES.sub("_", part).strip(". ").encode()
+            names.append(safe[:MAX_NAME_BYTES].decode(errors="ignore"))
+    return str(PurePosixPath(*names).with_suffix(".html"))

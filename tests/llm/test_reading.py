@@ -13,7 +13,6 @@ from small import films
 
 from kgwb.kg import Graph
 from kgwb.kg.embeddings import Embeddings
-from kgwb.llm.rules import reading
 from kgwb.llm.rules.grammar import IS_A_RELATION
 from kgwb.llm.rules.predicates import asked_kind, find_similar_predicates, kinds_of_value
 from kgwb.llm.rules.reading import find_not_understood, ground_question
@@ -254,10 +253,3 @@ def test_embeddings_are_dropped_though_the_graph_stays() -> None:
     del embeddings
     gc.collect()
     assert not used
-
-
-def test_the_graph_is_not_asked_for_classes_of_a_name_if_a_word_is_a_class_of_the_values(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.delattr(reading, "fetch_class_names")
-    assert not find_not_understood("Which persons captain Sea Otter?", BOATS, LEXICAL)
