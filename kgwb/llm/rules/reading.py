@@ -1208,14 +1208,15 @@ class _LookUp(_QuestionWords):
         others, it would say of this thing, too. The only one that leads to the class that is asked for
         needs none of this.
 
-        None if there is no such predicate, if a word selects or compares, or if the question seems
-        to have several relations.
+        None if there is no such predicate, if a word selects or compares, or if the question has
+        another clause ("what was ... when ...") or seems to have several relations.
         """
         said = [word for word in self.words if word not in EMPTY_WORDS]
         is_lookup = _is_lookup(self.reading) or self.kind == A_TRUTH_VALUE
         is_several = len(said) > 1 and not is_lookup and self._is_of_name()
         is_selected = any(_is_comparing(word) or word in en.ORDINALS for word in self.words)
-        if is_several or is_selected:
+        has_clause = sum(word in en.WH_WORDS for word in self.words) > 1
+        if is_several or is_selected or has_clause:
             return None
         of_class = self._predicates_of_asked_class()
         fitting = self._fitting_predicates(of_class)
