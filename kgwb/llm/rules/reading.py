@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain, pairwise, product
+from itertools import chain, combinations, pairwise, product
 from weakref import ref
 
 from rdflib import Literal, URIRef
@@ -1223,6 +1223,8 @@ class _LookUp(_QuestionWords):
         if not fitting:
             return None
         kin = [each for each in fitting if self._is_kin(each)]
+        if any(are_rivals(one.name, other.name) for one, other in combinations(kin, 2)):
+            return None  # relatives are not only fathers
         text = self._text_without_name()
         ranked = sorted((self._meaning(each, text), each.name) for each in kin or fitting)
         likeness, name = ranked[-1]
