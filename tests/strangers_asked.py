@@ -14,7 +14,13 @@ their values: 3.20 is 3.2.
 The set newcomers/sealed2 was written last, by somebody who had not looked at rules, and scored once
 before rules was looked at again: 23 of its 60 questions were answered, 22 of them rightly (0.96), and
 so 0.73 of the 30 answerable ones. The sealed half of the set before it had 8 of 15 (0.53) when it was
-scored; its questions were then used to mend rules. No half called "sealed" is sealed any more.
+scored; its questions were then used to mend rules.
+
+Of tune2, tune3 and sealed3, a third are worded far from the predicates' names, a quarter are follow-ups,
+and one in six has no answer. Rules was mended on tune2 and tune3. sealed3 was scored before and after
+that, and its questions were not looked at: of 100 look-ups that have an answer 37 were right, and then
+59, all 38 of those without a doubt; of 33 follow-ups 24, and then 26. The other halves called "sealed"
+are not sealed any more.
 """
 
 from __future__ import annotations
@@ -22,6 +28,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -86,10 +93,10 @@ def ask_half(half: str) -> Iterator[Asked]:
         bench = workbenches[graph]
         bench.new_dialogue()
         answers: list[str] = []
-        try:
-            answer = bench.ask(entry["question"]).answer
-        except KgwbError:  # a question that the grammar cannot read is not answered
+        for question in (*entry.get("history", ()), entry["question"]):
             answer = None
+            with suppress(KgwbError):  # a question that the grammar cannot read is not answered
+                answer = bench.ask(question).answer
         if answer:
             answers = [str(value.term) for value in answer.values]
         yield Asked(entry, answers, bool(answer and answer.doubt))
