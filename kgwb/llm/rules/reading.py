@@ -1809,9 +1809,8 @@ class _Coverage(_QuestionWords):
     def _taken_as_chosen(self, positions: Iterable[int]) -> list[str]:
         """Return the doubt that words were read as the chosen predicate."""
         words = " ".join(self.words[position] for position in positions)
-        return [f"“{words}” was read as “{name}”" for name in {each.name for each in self.chosen}][
-            :1
-        ]
+        names = sorted(each.name for each in self.chosen)
+        return [f"“{words}” was read as “{name}”" for name in names[:1]]
 
     def _find_unsaid_kind(self) -> list[str]:
         """Return the doubt that a predicate is not just what is said, where others lead to the same class.
