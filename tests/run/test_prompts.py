@@ -14,6 +14,7 @@ from kgwb.cli import main
 from kgwb.errors import PromptError
 from kgwb.kg import sample_path
 from kgwb.llm import Scripted
+from kgwb.run.ask import schema_of
 from kgwb.run.prompts import VARIABLE, Prompts, parse_prompt, shipped_folder
 from kgwb.run.systems import load_system
 
@@ -44,7 +45,7 @@ def test_a_shipped_prompt_names_a_reply_class_and_shows_its_fields(name: str) ->
     fields: Iterable[str] = ("thought", "action")
     if loaded.header["reply"] != "ActionReply":  # of a prompt of ``act``, which is made of tools
         [reply] = reply_classes(name.partition("/")[0], loaded.header["reply"])
-        fields = reply.model_fields
+        fields = schema_of(reply)["properties"]
     shown = loaded.messages[0].content
     assert [field for field in fields if f'"{field}"' not in shown] == []
 
