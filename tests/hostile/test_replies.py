@@ -502,8 +502,9 @@ def fits(data: Any, reply: BaseModel) -> bool:
                 {"taken": each, "others": []} if isinstance(each, str) else each
                 for each in data["assumptions"]
             ]
-    validator = Draft202012Validator(type(reply).model_json_schema())
-    return data == reply.model_dump() and validator.is_valid(data)
+    schema = type(reply).model_json_schema()
+    said = reply.model_dump(include=schema["properties"].keys())
+    return data == said and Draft202012Validator(schema).is_valid(data)
 
 
 def objects(text: str) -> Iterator[Any]:
