@@ -9,6 +9,7 @@ from pathlib import Path
 
 from kgwb.errors import KgwbError
 from kgwb.kg import sample_path
+from kgwb.run.answers import Answer
 from kgwb.workbench import Workbench
 
 ENOUGH = 0.8
@@ -22,6 +23,16 @@ def answers(bench: Workbench, question: str) -> list[str]:
     except KgwbError:  # a question that names nothing has no topic entity
         return []
     return [str(value.term) for value in answer.values] if answer else []
+
+
+def ask(bench: Workbench, question: str) -> Answer:
+    """Return the answer to a question; one without values if the grammar cannot read it."""
+    try:
+        answer = bench.ask(question).answer
+    except KgwbError:
+        return Answer("list")
+    assert answer is not None
+    return answer
 
 
 def check_sample(bench: Workbench, sample: str, every: int) -> None:

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 import rdflib
+from rules_asked import ask as ask_in_dialogue
 
 from kgwb import Workbench, open_kg
-from kgwb.errors import KgwbError
 from kgwb.kg import Graph
 from kgwb.run.answers import Answer
 
@@ -33,13 +33,7 @@ def satellites() -> Graph:
 def ask(kg: Graph, *questions: str) -> Answer:
     """Return the answer to the last question of a dialogue; one without values if it is not read."""
     bench = Workbench(kg, "rules")
-    for question in questions:
-        try:
-            answer = bench.ask(question).answer
-        except KgwbError:
-            answer = Answer("list")
-    assert answer is not None
-    return answer
+    return [ask_in_dialogue(bench, question) for question in questions][-1]
 
 
 BRIDGES: Rows = {

@@ -2,11 +2,10 @@
 
 import pytest
 import rdflib
+from rules_asked import ask
 
 from kgwb import Workbench, open_kg
-from kgwb.errors import KgwbError
 from kgwb.kg import Graph
-from kgwb.run.answers import Answer
 
 CLUB = """
 @prefix : <http://club.example/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
@@ -58,16 +57,6 @@ def default_embeddings(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="module")
 def club() -> Graph:
     return open_kg(rdflib.Graph().parse(data=CLUB))
-
-
-def ask(bench: Workbench, question: str) -> Answer:
-    """Return the answer to a question; one without values if the grammar cannot read it."""
-    try:
-        answer = bench.ask(question).answer
-    except KgwbError:
-        return Answer("list")
-    assert answer is not None
-    return answer
 
 
 @pytest.mark.parametrize(("question", "expected"), IN_OTHER_WORDS.items())

@@ -10,10 +10,9 @@ from pathlib import Path
 
 import pytest
 from rdflib import RDF, Graph
+from rules_asked import ask
 
 from kgwb import Workbench, open_kg
-from kgwb.errors import KgwbError
-from kgwb.run.answers import Answer
 
 FOLDER = Path(__file__).parents[1] / "newcomers" / "kinds"
 NOT_CLEAR = "?"
@@ -23,16 +22,6 @@ NOT_CLEAR = "?"
 @pytest.fixture(autouse=True)
 def default_embeddings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("KGWB_EMBEDDINGS")
-
-
-def ask(bench: Workbench, question: str) -> Answer:
-    """Return the answer to a question; one without values if the grammar cannot read it."""
-    try:
-        answer = bench.ask(question).answer
-    except KgwbError:
-        return Answer("list")
-    assert answer is not None
-    return answer
 
 
 @pytest.mark.long
