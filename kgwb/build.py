@@ -273,7 +273,7 @@ if TYPE_CHECKING:
     from kgwb.kg.survey_records import ClassGroup, Survey
     from kgwb.kg.survey_text import SurveyWriter, writer_of_survey
     from kgwb.llm.rules.classes import CLASS_RELATION
-    from kgwb.llm.rules.predicates import find_gender, find_kind
+    from kgwb.llm.rules.predicates import fetch_classes_of_graph, find_gender, find_kind
     from kgwb.llm.rules.reading import (
         can_be_answered,
         find_not_understood,
@@ -483,6 +483,7 @@ __all__ = [
     "execute_unrecorded",
     "existing_triples",
     "extract_schema_facts",
+    "fetch_classes_of_graph",
     "find_ask_support",
     "find_candidate",
     "find_class_names",
@@ -645,7 +646,7 @@ _IMPORTED_ON_USE = {
     "kgwb.kg.survey_records": "ClassGroup Survey",
     "kgwb.kg.survey_text": "SurveyWriter writer_of_survey",
     "kgwb.llm.rules.classes": "CLASS_RELATION",
-    "kgwb.llm.rules.predicates": "find_gender find_kind",
+    "kgwb.llm.rules.predicates": "fetch_classes_of_graph find_gender find_kind",
     "kgwb.llm.rules.reading": (
         "can_be_answered find_not_understood ground_question read_with_doubts"
     ),

@@ -6,11 +6,11 @@ Terms are rdflib terms everywhere in kgwb. Their JSON form is that of SPARQL 1.1
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Hashable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
 from numbers import Number
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, TypeAlias, TypeVar
 from unicodedata import normalize
 from urllib.parse import unquote
 
@@ -348,3 +348,17 @@ def format_triple(triple: Triple, names: DisplayNames) -> str:
     names_of_terms = [format_term(term, names) for term in triple]
     subject, predicate, object_ = names_of_terms
     return f"{subject} — {predicate} → {object_}"
+
+
+Node = TypeVar("Node", bound=Hashable)
+
+
+def find_reached(starts: Iterable[Node], edges: Mapping[Node, Collection[Node]]) -> set[Node]:
+    """Return some things with all that edges lead to from them, at any distance."""
+    found = set(starts)
+    waiting = list(found)
+    while waiting:
+        reached = set(edges.get(waiting.pop(), ())) - found
+        found |= reached
+        waiting += reached
+    return found

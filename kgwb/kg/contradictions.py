@@ -24,7 +24,7 @@ from kgwb.kg.survey_records import (
 )
 from kgwb.kg.survey_text import SurveyWriter
 from kgwb.kg.term_text import bracket_iri, format_typed_literal, format_value
-from kgwb.terms import Term, local_part
+from kgwb.terms import Term, find_reached, local_part
 from kgwb.text import list_first
 
 MAX_KEPT_FACTS = 8
@@ -73,13 +73,7 @@ class SurveyFacts:
 
     def with_subclasses(self, class_iri: URIRef) -> set[URIRef]:
         """Return a class with its subclasses at any depth."""
-        found = {class_iri}
-        waiting = [class_iri]
-        while waiting:
-            below = self._subclasses[waiting.pop()] - found
-            found |= below
-            waiting += below
-        return found
+        return find_reached([class_iri], self._subclasses)
 
     def values_of(
         self, predicate: URIRef, classes: Set[URIRef | None] = frozenset()

@@ -7,7 +7,7 @@ question asks for something else, and is not read here.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import NamedTuple
 
@@ -17,7 +17,6 @@ from rdflib.namespace import RDFS
 from kgwb.kg.base import Graph
 from kgwb.kg.embeddings import Embeddings
 from kgwb.kg.label_search import normalize
-from kgwb.kg.queries import find_class_names
 from kgwb.kg.sparql import n3, values_clause
 from kgwb.llm.rules import words as en
 from kgwb.llm.rules.conditions import (
@@ -28,8 +27,9 @@ from kgwb.llm.rules.conditions import (
     with_conditions,
 )
 from kgwb.llm.rules.grammar import ParsedQuestion, QuestionKind, Unread, remove_filler_phrases
+from kgwb.llm.rules.predicates import fetch_classes_of_graph
 from kgwb.llm.rules.words import kept_by_graph, looks_english, singular, tokenize
-from kgwb.terms import name_from_iri
+from kgwb.terms import find_reached, name_from_iri
 
 CLASS_RELATION = "type"
 """The relation of a fact that states the class of what is asked for."""
@@ -64,6 +64,7 @@ class Classes(NamedTuple):
     by_form: Mapping[str, set[URIRef]]
     """Classes by their labels in all languages and the ends of their IRIs, in normal form."""
     subclasses: Mapping[URIRef, set[URIRef]]
+    """Of each class with subclasses: itself and these, at any depth."""
 
     def find(self, phrase: str) -> URIRef | None:
         """Return the class that a phrase names, else the one above all whose names end in it."""
@@ -73,19 +74,22 @@ class Classes(NamedTuple):
                 if form.endswith(f" {phrase}"):
                     found = found | iris
         for iri in sorted(found):
-            if found <= {iri, *self.subclasses.get(iri, ())}:
+            if found <= self.subclasses.get(iri, {iri}):
                 return iri
         return None
 
 
 @kept_by_graph
-def fetch_classes(kg: Graph, subclass_of: str) -> Classes:
-    """Return the classes of a graph, fetched once. ``subclass_of`` is the IRI of rdfs:subClassOf."""
-    names = find_class_names(kg)
+def fetch_classes(kg: Graph) -> Classes:
+    """Return the classes of a graph, fetched once.
+
+    Subclasses at any depth are found here: not every engine finds them for several classes at once.
+    """
+    names = fetch_classes_of_graph(kg)
     iris = values_clause("?c", names)
     labels = "|".join(map(n3, kg.vocabulary.labels))
     rows = kg.select(
-        f"SELECT ?c ?o WHERE {{ {iris} {{ ?c {labels} ?o }} UNION {{ ?o <{subclass_of}> ?c }} }}"
+        f"SELECT ?c ?o WHERE {{ {iris} {{ ?c {labels} ?o }} UNION {{ ?o {n3(RDFS.subClassOf)} ?c }} }}"
     ).rows
     by_form: dict[str, set[URIRef]] = {}
     below: dict[URIRef, set[URIRef]] = {}
@@ -97,18 +101,7 @@ def fetch_classes(kg: Graph, subclass_of: str) -> Classes:
             forms.append((iri, str(other)))
     for iri, form in forms:
         by_form.setdefault(normal_noun(form), set()).add(iri)
-    return Classes(names, by_form, {iri: _find_all_below(iri, below) for iri in below})
-
-
-def _find_all_below(iri: URIRef, below: Mapping[URIRef, Collection[URIRef]]) -> set[URIRef]:
-    """Return the subclasses of a class at any depth. Not every engine finds them for several classes at once."""
-    found: set[URIRef] = set()
-    to_visit = [iri]
-    while to_visit:
-        new = set(below.get(to_visit.pop(), ())) - found
-        found |= new
-        to_visit += new
-    return found
+    return Classes(names, by_form, {iri: find_reached([iri], below) for iri in below})
 
 
 def normal_noun(text: str) -> str:
@@ -136,7 +129,7 @@ def read_members(
     kind: QuestionKind = "count" if is_count else "list"
     if not is_count and EXISTENCE.match(question):
         kind = "boolean"
-    classes = fetch_classes(kg, str(RDFS.subClassOf))
+    classes = fetch_classes(kg)
     above: dict[URIRef, range] = {}
     for class_iri, span, doubts in _find_classes(asked, kg):
         taken = set(span)
@@ -168,7 +161,7 @@ def _read_about(
     ``taken`` are the positions of its words, and of those of a class above it.
     """
     words = [token.lowercase for token in tokenize(question)]
-    name = fetch_classes(kg, str(RDFS.subClassOf)).names[class_iri]
+    name = fetch_classes(kg).names[class_iri]
     types = "|".join(map(n3, kg.vocabulary.types))
     things = fetch_things(kg, f"?s ({types})/<{RDFS.subClassOf}>* {n3(class_iri)} .")
     conditions = find_conditions(question, taken, name, things, kg, embeddings)
@@ -184,7 +177,7 @@ def _read_about(
 def _find_classes(question: str, kg: Graph) -> Iterator[tuple[URIRef, range, list[str]]]:
     """Yield the classes that words of a question name, with the positions of the words, and doubts."""
     tokens = tokenize(question)
-    classes = fetch_classes(kg, str(RDFS.subClassOf))
+    classes = fetch_classes(kg)
     for start in range(len(tokens)):
         for size in range(MAX_CLASS_WORDS, 0, -1):
             span = range(start, min(start + size, len(tokens)))

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from weakref import WeakKeyDictionary
 
 from rdflib import Literal, URIRef
 from rdflib.namespace import OWL, RDFS
@@ -30,7 +29,7 @@ from kgwb.llm.rules.words import (
     singularize,
     stem,
 )
-from kgwb.terms import Term
+from kgwb.terms import Term, find_reached
 
 Vertices = tuple[Term, ...]
 """What a name means: vertices, or the values of the graph that are this text."""
@@ -111,7 +110,7 @@ def fetch_predicates(kg: Graph, vertices: Vertices) -> Predicates:
     if any(str(row[-1]) in TRUE_FORMS for row in rows):
         inner_rows = _select_inner_predicates(kg, vertices)
     names = kg.names(sorted(_iris_in([*rows, *inner_rows])))
-    inverse_names = _fetch_inverse_names(kg, str(OWL.inverseOf))
+    inverse_names = _fetch_inverse_names(kg)
 
     found: dict[tuple[str, bool], VertexPredicate] = {}  # texts are sorted far faster than URIRefs
     for iri, direction, value_type, _ in rows:
@@ -135,12 +134,9 @@ def fetch_predicates(kg: Graph, vertices: Vertices) -> Predicates:
 
 
 @kept_by_graph
-def _fetch_inverse_names(kg: Graph, declaration: str) -> dict[URIRef, str]:
-    """Return for each predicate that a graph declares to have an inverse the name of that, fetched once.
-
-    ``declaration`` is the IRI of owl:inverseOf.
-    """
-    rows = kg.select(f"SELECT ?p ?q WHERE {{ ?p <{declaration}> ?q }}").rows
+def _fetch_inverse_names(kg: Graph) -> dict[URIRef, str]:
+    """Return for each predicate that a graph declares to have an inverse the name of that, fetched once."""
+    rows = kg.select(f"SELECT ?p ?q WHERE {{ ?p {n3(OWL.inverseOf)} ?q }}").rows
     names = kg.names(sorted(_iris_in(rows)))
     inverse_names: dict[URIRef, str] = {}
     for first, second in rows:
@@ -248,35 +244,36 @@ def has_text_with(kg: Graph, vertices: Vertices, word: str) -> bool:
     return kg.ask(f"ASK {{ {values} ?v ?p ?o {has_word} }}")
 
 
-_CLASS_NAMES: WeakKeyDictionary[Graph, frozenset[str]] = WeakKeyDictionary()
-
-
-def names_of_classes(kg: Graph) -> frozenset[str]:
-    """Return the names of a graph's classes in normal form, fetched once for each graph."""
-    if kg not in _CLASS_NAMES:
-        names = find_class_names(kg).values()
-        _CLASS_NAMES[kg] = frozenset(map(normalize, names))
-    return _CLASS_NAMES[kg]
+@kept_by_graph
+def fetch_classes_of_graph(kg: Graph) -> Mapping[URIRef, str]:
+    """Return what ``find_class_names`` returns, fetched once for each graph."""
+    return find_class_names(kg)
 
 
 @kept_by_graph
-def names_of_predicates(kg: Graph, excluded: frozenset[URIRef]) -> Sequence[str]:
-    """Return the sorted names of a graph's predicates but for some, fetched once.
+def names_of_classes(kg: Graph) -> frozenset[str]:
+    """Return the names of a graph's classes in normal form, fetched once for each graph."""
+    return frozenset(map(normalize, fetch_classes_of_graph(kg).values()))
+
+
+@kept_by_graph
+def names_of_predicates(kg: Graph) -> Sequence[str]:
+    """Return the sorted names of a graph's predicates but for the excluded ones, fetched once.
 
     At most MAX_SAMPLED_TRIPLES triples are looked at.
     """
     sample = f"SELECT ?p WHERE {{ ?s ?p ?o }} LIMIT {MAX_SAMPLED_TRIPLES}"
     rows = kg.select(f"SELECT DISTINCT ?p WHERE {{ {{ {sample} }} }}").rows
-    return sorted(set(kg.names(sorted(_iris_in(rows) - excluded)).values()))
+    iris = _iris_in(rows) - kg.vocabulary.excluded_predicates
+    return sorted(set(kg.names(sorted(iris)).values()))
 
 
 @kept_by_graph
-def _fetch_superclasses(kg: Graph, subclass_of: str) -> Mapping[str, set[str]]:
-    """Return the names of the direct superclasses of each class by its name, fetched once.
-
-    ``subclass_of`` is the IRI of rdfs:subClassOf.
-    """
-    rows = kg.select(f"SELECT ?c ?d WHERE {{ ?c <{subclass_of}> ?d }} LIMIT {MAX_SUBCLASSES}").rows
+def _fetch_superclasses(kg: Graph) -> Mapping[str, set[str]]:
+    """Return the names of the direct superclasses of each class by its name, fetched once."""
+    rows = kg.select(
+        f"SELECT ?c ?d WHERE {{ ?c {n3(RDFS.subClassOf)} ?d }} LIMIT {MAX_SUBCLASSES}"
+    ).rows
     names = kg.names(sorted(_iris_in(rows)))
     superclasses: dict[str, set[str]] = {}
     for below, above in rows:
@@ -287,14 +284,7 @@ def _fetch_superclasses(kg: Graph, subclass_of: str) -> Mapping[str, set[str]]:
 
 def with_superclasses(kg: Graph, names: Iterable[str]) -> set[str]:
     """Return names of classes with those of all their superclasses."""
-    superclasses = _fetch_superclasses(kg, str(RDFS.subClassOf))
-    found: set[str] = set()
-    waiting = set(names)
-    while waiting:
-        found |= waiting
-        above = [superclasses.get(name, set()) for name in waiting]
-        waiting = set().union(*above) - found
-    return found
+    return find_reached(names, _fetch_superclasses(kg))
 
 
 def has_neighbour_of_two_types(kg: Graph, vertices: Vertices) -> bool:

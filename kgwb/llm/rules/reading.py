@@ -24,7 +24,7 @@ from kgwb.errors import ModelError
 from kgwb.kg.base import Direction, Graph
 from kgwb.kg.embeddings import Embeddings
 from kgwb.kg.label_search import UNIT_WORDS, names_unit, normalize
-from kgwb.kg.queries import find_class_names, find_exact_values
+from kgwb.kg.queries import find_exact_values
 from kgwb.kg.sparql import values_clause
 from kgwb.llm.rules import words as en
 from kgwb.llm.rules.classes import CLASS_RELATION, MAX_CLASS_WORDS, normal_noun, read_members
@@ -61,6 +61,7 @@ from kgwb.llm.rules.predicates import (
     Vertices,
     asked_kind,
     fetch_class_names,
+    fetch_classes_of_graph,
     fetch_predicates,
     fetch_values,
     find_similar_predicates,
@@ -234,14 +235,17 @@ def find_named(question: str, kg: Graph | None) -> Mentions:
     """Return the names in a question, each with the words beside it that say its class.
 
     "The Polar Carrier ship" and "purchase order 12" are names with their classes. A thing that is
-    called by another name of it has its label.
+    called by another name of it has its label. They are kept for the questions asked last.
     """
-    mentions = find_mentions(question, kg)
-    if kg is None:
-        return mentions
+    return find_mentions(question, kg) if kg is None else _find_named(kg, question)
+
+
+@kept_by_graph
+def _find_named(kg: Graph, question: str) -> Mentions:
+    """Return the names in a question with the words for their classes."""
     words = [token.lowercase for token in tokenize(question)]
     named = []
-    for mention in [_with_label(each, kg) for each in mentions]:
+    for mention in [_with_label(each, kg) for each in find_mentions(question, kg)]:
         after = words[mention.end : mention.end + 1]
         before = words[: mention.start]
         if NON_CONTENT_WORDS.issuperset([*before[-1:], *after]):
@@ -254,7 +258,7 @@ def find_named(question: str, kg: Graph | None) -> Mentions:
         is_said_after = any(after == each[-1:] for each in classes)
         start, end = mention.start - max(sizes, default=0), mention.end + is_said_after
         named.append(Mention(start, end, mention.text))
-    return named
+    return tuple(named)
 
 
 def _with_label(mention: Mention, kg: Graph) -> Mention:
@@ -576,7 +580,7 @@ def _names_things(question: str, kg: Graph) -> bool:
     """Return whether a question has the name of a thing, and not only of classes and texts."""
     vertices = find_vertices(find_mentions(remove_filler_phrases(question), kg), kg)
     named = {end for ends in vertices.values() for end in ends if isinstance(end, URIRef)}
-    return not named.issubset(find_class_names(kg))
+    return not named.issubset(fetch_classes_of_graph(kg))
 
 
 def _read_class(question: str, kg: Graph) -> tuple[ParsedQuestion, Unread] | None:
@@ -1302,7 +1306,7 @@ class _LookUp(_QuestionWords):
     def _likeness_of_others(self, text: str) -> float:
         """Return how near the predicates that only other things have are to a text; 1.0 if the question says one."""
         own = {each.name for each in self.predicates}
-        names = names_of_predicates(self.kg, self.kg.vocabulary.excluded_predicates)
+        names = names_of_predicates(self.kg)
         others = [name for name in names if name not in own]
         said = {stem(word) for word in self.words if word not in EMPTY_WORDS}
         if any(said.issuperset(_stems_of(name)) for name in others):

@@ -15,7 +15,7 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import lru_cache, wraps
 from itertools import chain
-from typing import Literal, NamedTuple, TypeVar
+from typing import Concatenate, Literal, NamedTuple, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
 from kgwb import disk
@@ -345,25 +345,28 @@ def looks_english(text: str) -> bool:
 
 MAX_KEPT = 64
 """How many findings of one graph are kept: those of the questions that are asked at the same time."""
-Key = TypeVar("Key", bound=Hashable)
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def kept_by_graph(find: Callable[[Graph, Key], T]) -> Callable[[Graph, Key], T]:
-    """Make a function keep its last MAX_KEPT results of each graph, by its other argument.
+def kept_by_graph(
+    find: Callable[Concatenate[Graph, P], T],
+) -> Callable[Concatenate[Graph, P], T]:
+    """Make a function keep its last MAX_KEPT results of each graph, by its other arguments, if it has any.
 
     A question is read by several rules of one run, and each would ask the graph the same again.
     Threads may share what is kept. It is dropped with the graph; a graph with muted triples is
     another graph.
     """
-    findings: WeakKeyDictionary[Graph, dict[Key, T]] = WeakKeyDictionary()
+    findings: WeakKeyDictionary[Graph, dict[Hashable, T]] = WeakKeyDictionary()
 
     @wraps(find)
-    def find_once(kg: Graph, key: Key) -> T:
+    def find_once(kg: Graph, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        key = (args, *kwargs.items())
         kept = findings.get(kg, {})
         if key in kept:
             return kept[key]
-        found = find(kg, key)
+        found = find(kg, *args, **kwargs)
         newest = list(findings.get(kg, {}).items())[1 - MAX_KEPT :]  # with those of other threads
         findings[kg] = dict(newest) | {key: found}
         return found

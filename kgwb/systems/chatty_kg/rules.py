@@ -23,7 +23,7 @@ from kgwb.build import (
     Rule,
     Token,
     can_be_answered,
-    find_class_names,
+    fetch_classes_of_graph,
     find_gender,
     find_kind,
     find_mentions,
@@ -533,7 +533,7 @@ class _Referents:
         )
         """Whether the only answer is a text or number, of which the graph says nothing."""
         self.topics: list[str] = []
-        classes = find_class_names(kg).values() if kg is not None else ()
+        classes = fetch_classes_of_graph(kg).values() if kg is not None else ()
         for name in _without_other_gender(turn.get("about", ()), gender, kg):
             if name in classes:
                 continue  # its members are meant
