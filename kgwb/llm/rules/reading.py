@@ -518,14 +518,16 @@ def _has_relation(question: str, kg: Graph, embeddings: Embeddings) -> bool:
     [mention] = mentions
     ends = find_vertices(mentions, kg).get(mention, ())
     facts = reading.facts[:1] if _is_lookup(reading) else reading.facts
-    for _, relation, _ in facts:
+    similar: Predicates = ()
+    for number, (_, relation, _) in enumerate(facts):
+        if number:  # the ends of the fact before
+            values = [
+                fetch_values(kg, ends, [each.iri], is_incoming=each.is_incoming) for each in similar
+            ]
+            ends = tuple(value for value in chain(*values) if isinstance(value, URIRef))
         similar = _predicates_like(relation, fetch_predicates(kg, ends), embeddings)
         if not similar:
             return False
-        values = [
-            fetch_values(kg, ends, [each.iri], is_incoming=each.is_incoming) for each in similar
-        ]
-        ends = tuple(value for value in chain(*values) if isinstance(value, URIRef))
     return bool(facts)
 
 
