@@ -153,19 +153,42 @@ class LocalGraph:
         affect it, which takes seconds for a large graph. Identity and survey stay those of the
         whole graph. Raises QueryError for what ``add_muted`` refuses.
         """
-        graph = copy(self)
+        graph = self._copy()
         graph.muted = add_muted(self.muted, triples)
-        graph.store, folder = copy_store(self.store)
-        if folder is not None:
-            weakref.finalize(graph, remove_copy, folder)
         for triple in triples:
             subject, predicate, object_ = cast(tuple[Any, Any, Any], tuple(map(to_ox, triple)))
             for quad in list(graph.store.quads_for_pattern(subject, predicate, object_, None)):
                 graph.store.remove(quad)
         if any(map(graph._affects_labels, triples)):
-            labels = collect_labels(graph.store, self.vocabulary)
-            graph._use_label_index(LabelIndex.build(labels))
+            graph._index_labels()
         return graph
+
+    def updated(self, update: str) -> LocalGraph:
+        """Return a copy of this graph after a SPARQL update, as a graph of its own; this graph does not change.
+
+        Oxigraph raises SyntaxError for an update that does not parse, and OSError for one that fails.
+        """
+        graph = self._copy()
+        graph.store.update(update)
+        digest = hashlib.sha256(f"{self.identity}\n{update}".encode())
+        graph.identity = f"sha256:{digest.hexdigest()}"
+        graph.source = f"{self.source}, updated"
+        graph.whole_graph = graph
+        graph._index_labels()
+        return graph
+
+    def _copy(self) -> LocalGraph:
+        """Return a copy of this graph with a store of its own. Its folder is removed with the copy."""
+        graph = copy(self)
+        graph.store, folder = copy_store(self.store)
+        if folder is not None:
+            weakref.finalize(graph, remove_copy, folder)
+        return graph
+
+    def _index_labels(self) -> None:
+        """Make the label index anew from the store."""
+        labels = collect_labels(self.store, self.vocabulary)
+        self._use_label_index(LabelIndex.build(labels))
 
     def _affects_labels(self, triple: Triple) -> bool:
         """Return whether muting a triple changes this graph's label index. An ASK may be sent.

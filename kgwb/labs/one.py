@@ -45,17 +45,7 @@ from kgwb.run import Run
 from kgwb.run.answers import Answer
 from kgwb.workbench import Workbench
 
-
-def prepare_checks() -> None:
-    """Make the changed sample graphs, and embed the questions that task 1.2 compares with."""
-    _find_other_movie("")
-    for right in RIGHT_ANSWERS.values():
-        right.open_changed()
-    for row in DATA["running_times"]:
-        change_sample("films", SET_MINUTES + row["update"])
-
-
-LAB = Lab(1, "lab1.title", prepare=prepare_checks)
+LAB = Lab(1, "lab1.title")
 TWO_FILMS_QUESTION = "Which films directed by Christopher Nolan star Michael Caine?"
 STORY_QUESTION = "From which story was the film Stalker taken?"
 STORY_TRIPLE = ("Stalker", "story taken from", "?story")

@@ -1,24 +1,27 @@
-"""Checking the answers of a class again, each student's in a process of its own with limits.
+"""Checking the answers of a class again, each student's within limits, in processes of their own.
 
 Equal answers of several students are checked once. This module is also the program of the process
 that checks, ``python -m kgwb.labs.rechecking``: standard input is JSON, the lab, its language, the
 seconds of processor time that a job has, and jobs, each of which is a list of answers of one
-student. The process makes what all checks need, and copies itself for each job. A copy has limits
-on its time, its processor time, its memory and the files it writes. Standard output gets a line of
-JSON for each answer that was checked: the numbers of the job and of the answer, and what is wrong
-with it. A job that exceeds its limits ends without the lines of its remaining answers.
+student. The process copies itself for each processor. Each job of a copy has limits on its time, its
+processor time, its memory and the files it writes. Standard output gets a line of JSON for each
+answer that was checked: the numbers of the job and of the answer, and what is wrong with it. A job
+that exceeds its limits ends without the lines of its remaining answers.
 """
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from math import ceil
 from traceback import format_exc
 from typing import Any, NamedTuple
 
@@ -30,8 +33,6 @@ from kgwb.labs.tasks import Lab, Task, load_lab
 
 JOB_TIMEOUT_S = 60
 """Seconds for the answers of one student."""
-MAX_PROCESSOR_S = 1_000_000
-"""Stands for no limit of processor time."""
 MEMORY_BYTES = 2_000_000_000
 """Address space of a copy. What the process has before a job is some 1,000 MB."""
 WRITTEN_BYTES = 1_000_000
@@ -63,43 +64,44 @@ def main() -> None:
         for number, job in enumerate(jobs):
             check_job(lab, number, job, output)
         return
-    if lab.prepare:
-        lab.prepare()
     run_jobs(partial(check_within_limits, lab, output, request["processor_s"]), jobs)
 
 
 def run_jobs(check: JobCheck, jobs: Sequence[Job]) -> None:
-    """Check the longest job in a copy of this process, which then copies itself for the others.
-
-    So what the checks make and keep, such as embeddings, is made once. If the copy ends at its
-    limits or with an error, this process is copied for the others.
-    """
-    others = sorted(enumerate(jobs), key=lambda numbered: len(numbered[1]))
-    number, longest = others.pop()
-
-    def check_all() -> None:
-        """Check the longest job within the limits, and then the others in copies of what it has made."""
-        check(number, longest)
-        set_resource_limit("RLIMIT_CPU", MAX_PROCESSOR_S)
-        set_timer(0)
-        run_copies(check, others)
-
-    _, status = os.waitpid(start_copy(check_all), 0)
-    if status:
-        run_copies(check, others)
-
-
-def run_copies(check: JobCheck, numbered_jobs: Iterable[tuple[int, Job]]) -> None:
-    """Run each job in a copy of this process, as many at once as there are processors, and wait for all."""
-    max_copies = os.cpu_count() or 1
-    running: set[int] = set()
-    for number, job in numbered_jobs:
-        while len(running) == max_copies:
-            ended, _ = os.waitpid(-1, 0)
-            running.discard(ended)
-        running.add(start_copy(partial(check, number, job)))
-    for copy in running:
+    """Check the jobs in copies of this process, a share of them for each processor, and wait for all."""
+    gc.freeze()  # the collector would write to each object, and so copy the memory that the copies share
+    numbered = list(enumerate(jobs))
+    number_of_shares = min(len(jobs), os.cpu_count() or 1)
+    copies = []
+    for first in range(number_of_shares):
+        share = numbered[first::number_of_shares]
+        copies.append(start_copy(partial(run_share, check, share)))
+    for copy in copies:
         os.waitpid(copy, 0)
+
+
+def run_share(check: JobCheck, share: Sequence[tuple[int, Job]]) -> None:
+    """Check jobs one after the other in a copy of this process, and wait for it.
+
+    What the checks make and keep, such as embeddings, serves all jobs of the copy. If the copy ends
+    at a job's limits or with an error, another one goes on after this job.
+    """
+    left = list(share)
+    while left:
+        reader, writer = os.pipe()
+        copy = start_copy(partial(check_share, check, left, writer))
+        os.close(writer)
+        with open(reader, "rb") as marks:
+            ended = len(marks.read())
+        os.waitpid(copy, 0)
+        left = left[ended + 1 :]
+
+
+def check_share(check: JobCheck, share: Iterable[tuple[int, Job]], writer: int) -> None:
+    """Check jobs in this process, and write a byte for each one that ends."""
+    for number, job in share:
+        check(number, job)
+        os.write(writer, b".")
 
 
 def start_copy(action: Callable[[], None]) -> int:
@@ -125,19 +127,14 @@ def check_within_limits(lab: Lab, output: int, processor_s: int, number: int, jo
 
     ``output`` is the file descriptor for the results, ``processor_s`` the limit of its processor time.
     """
-    set_timer(JOB_TIMEOUT_S)
-    set_resource_limit("RLIMIT_CPU", processor_s)
+    if sys.platform != "win32":
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(JOB_TIMEOUT_S)
+    set_resource_limit("RLIMIT_CPU", ceil(time.process_time()) + processor_s)
     set_resource_limit("RLIMIT_AS", MEMORY_BYTES)
     set_resource_limit("RLIMIT_FSIZE", WRITTEN_BYTES)
     set_resource_limit("RLIMIT_CORE", 0)
     check_job(lab, number, job, output)
-
-
-def set_timer(seconds: int) -> None:
-    """Let the system kill this process after some seconds, and not any more with 0. Does nothing on Windows."""
-    if sys.platform != "win32":
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.alarm(seconds)
 
 
 def check_job(lab: Lab, number: int, job: Job, output: int) -> None:
@@ -169,8 +166,8 @@ def check_with_hidden(task: Task, stored: StoredAnswer) -> str:
     return problem
 
 
-PROCESSOR_S = 10
-"""Seconds of processor time for the answers of one student. All tasks of a lab take about 3."""
+PROCESSOR_S = 20
+"""Seconds of processor time for the answers of one student. All tasks of a lab take about 3, the first time."""
 ONE_THREAD = {"OMP_NUM_THREADS": "1"}
 """Lets a process compute with matrices on one thread. As many copies run at once as there are processors.
 

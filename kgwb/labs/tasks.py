@@ -111,9 +111,6 @@ class Lab:
     title: str
     tasks: dict[str, Task] = field(default_factory=dict)
     """The tasks by name, in their order."""
-    prepare: Callable[[], object] | None = None
-    """Makes what takes long and several checks need, so that it is made once for a whole class."""
-
     path: str = ""
     """The file of a lab of one's own, which ``load_lab`` sets; empty for the labs of kgwb."""
     catalogues: Path | None = None

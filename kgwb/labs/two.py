@@ -42,15 +42,7 @@ MEASURED_SYSTEM = "ragonite"
 """The system whose mean F1 students measure. Some of its answers are partly right."""
 
 
-def prepare_checks() -> None:
-    """Make the changed sample graphs, and replay the recordings of two systems."""
-    for question in (MUSIC_QUESTION, NOVELS_QUESTION):
-        RIGHT_ANSWERS[question].open_changed()
-    for system in ("chatty_kg", MEASURED_SYSTEM):
-        answers_of_system(system)
-
-
-LAB = Lab(2, "lab2.title", prepare=prepare_checks)
+LAB = Lab(2, "lab2.title")
 MUSIC_QUESTION = "Who composed the music for Psycho?"
 NOVELS_QUESTION = "Who wrote the novels that films by Andrei Tarkovsky are based on?"
 MIN_COPIED_CHARS = 40
