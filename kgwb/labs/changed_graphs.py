@@ -10,8 +10,7 @@ known of each question.
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from itertools import chain
 from typing import cast
@@ -112,47 +111,150 @@ def answer_labels(run: Run) -> set[str]:
     return set(run.answer.labels) if run.answer else set()
 
 
-# Triples in other words
+# One judge of triples, for all tasks in which students write some
 
 
-def find_right_run(run: Run, right: RightAnswer) -> Run | None:
-    """Return the run if its answer is right, else a fork with its triples in the graph's words if that is; else None.
+def judge_triples(run: Run, *, may_reword: bool = True) -> Problem | None:
+    """Return "" if a run has the right answer because its triples say its question; None if it has another answer.
 
-    In the fork, relations are the labels of the predicates that they mean, from the smaller kind to the
-    greater, and triples that only say the class of a thing are left out. A year is looked up by a
-    filter, which triples cannot say.
+    With ``may_reword``, the answer that the triples have in the graph's words counts too. Feedback is on
+    a triple that is the wrong way round, on a right answer for another reason, and on a triple with
+    another relation than that of the question.
     """
-    if right.is_of(run):
-        return run
-    if run.answer is None or run.output("qir").beyond:
+    right = RIGHT_ANSWERS[run.question]
+    triples = Triples(run)
+    right_run: Run | None = run
+    if may_reword and not right.is_of(run):
+        right_run = triples.reword()
+    if right_run is None or not right.is_of(right_run):
         return None
-    ranks = rank_terms(run, right)
-    facts = []
-    years: dict[str, str] = {}
-    for fact in list_facts(run):
-        subject, relation, object_ = fact
-        if _says_class(fact, ranks):
-            continue
-        meaning = find_meaning(relation)
-        if right.year_relation and YEAR.fullmatch(object_):
-            unknown = f"?year{len(years)}"
-            years[unknown] = object_
-            other_relation = meaning.removeprefix(right.year_triple[0])
-            facts.append((subject, other_relation or right.year_relation, unknown))
-            facts.append((subject, *right.year_triple))
-        elif meaning and _rise_of(fact, ranks) < 0:
-            facts.append((object_, meaning, subject))
-        else:
-            facts.append((subject, meaning or relation, object_))
-    reworded = run.fork()
-    try:
-        set_triples(reworded, dict.fromkeys(facts), run.output("qir").target)
-        if years:
-            _filter_years(reworded, years)
-        reworded.go()
-    except OverrideError:
-        return None
-    return reworded if right.is_of(reworded) else None
+    return (
+        triples.find_wrong_one()
+        or _find_other_name(right_run)
+        or _find_other_reason(right_run, right)
+        or triples.find_other_relation()
+    )
+
+
+def list_triples(run: Run) -> str:
+    """Return the triples that the QIR agent of a run returned, as text; "–" if there are none."""
+    return ", ".join(map(str, run.output("qir").facts)) or "–"
+
+
+def split_words(name: str) -> str:
+    """Return a name such as "basedOn" or "based_on" as words in lower case: "based on"."""
+    return CAMEL_CASE_BOUNDARY.sub(" ", name).replace("_", " ").casefold()
+
+
+class Triples:
+    """The triples that the QIR agent of a run returned, with the kinds of their terms."""
+
+    def __init__(self, run: Run) -> None:
+        """Rank the terms. What shares a triple with a person who is named in the question is a film."""
+        self.run = run
+        self.right = RIGHT_ANSWERS[run.question]
+        output = run.output("qir")
+        self.facts: list[tuple[str, str, str]] = [fact.as_tuple for fact in output.facts]
+        self.ranks: dict[str, int] = {}
+        for subject, _, object_ in self.facts:
+            ends = (subject.casefold(), object_.casefold())
+            if max(self.right.names.get(end, FILM) for end in ends) >= PERSON:
+                self.ranks |= dict.fromkeys(ends, FILM)
+        self.ranks |= {output.target.casefold(): self.right.target} | self.right.names
+
+    def rank_of(self, term: str) -> int:
+        """Return the kind of a term. Those of which nothing is known are works."""
+        return self.ranks.get(term.casefold(), WORK)
+
+    # In other words
+
+    def reword(self) -> Run | None:
+        """Return a fork of the run with its triples in the graph's words; None if they cannot be executed.
+
+        Relations are the labels of the predicates that they mean, from the smaller kind to the
+        greater, and triples that only say the class of a thing are left out. A year is looked up by a
+        filter, which triples cannot say.
+        """
+        output = self.run.output("qir")
+        if self.run.answer is None or output.beyond:
+            return None
+        facts = []
+        years: dict[str, str] = {}
+        for subject, relation, object_ in self.facts:
+            meaning = _find_meaning(relation)
+            if self.says_class(subject, relation, object_):
+                continue
+            if self.right.year_relation and YEAR.fullmatch(object_):
+                unknown = f"?year{len(years)}"
+                years[unknown] = object_
+                other_relation = meaning.removeprefix(self.right.year_triple[0])
+                facts.append((subject, other_relation or self.right.year_relation, unknown))
+                facts.append((subject, *self.right.year_triple))
+            elif meaning and self.rank_of(object_) < self.rank_of(subject):
+                facts.append((object_, meaning, subject))
+            else:
+                facts.append((subject, meaning or relation, object_))
+        reworded = self.run.fork()
+        try:
+            set_triples(reworded, dict.fromkeys(facts), output.target)
+            if years:
+                _filter_years(reworded, years)
+            return reworded.go()
+        except OverrideError:
+            return None
+
+    def says_class(self, subject: str, relation: str, name: str) -> bool:
+        """Return whether a triple says the class that its subject has by its kind: ("?film", "is a", "film")."""
+        names = CLASS_NAMES[min(self.rank_of(subject), PERSON)]
+        says_class = CLASS_RELATION.fullmatch(split_words(relation))
+        return bool(says_class and names.fullmatch(split_words(name)))
+
+    # Right by chance
+
+    def find_wrong_one(self) -> Problem:
+        """Return "" if no triple is the wrong way round or has a NEGATION, else feedback on the first one that is.
+
+        Relations that end in no word of FROM_SMALLER_RANK or FROM_GREATER_RANK are right in both
+        directions. So are all in a run that is to be repaired: of its question no relations are known.
+        """
+        for triple in self.facts:
+            words = split_words(triple[1])
+            if NEGATION.search(words):
+                return say("result.negated", triple=triple)
+            subject_rank, object_rank = map(self.rank_of, triple[::2])
+            if FROM_SMALLER_RANK.search(words):
+                is_reversed = object_rank < subject_rank
+            else:
+                is_reversed = object_rank > subject_rank and bool(FROM_GREATER_RANK.search(words))
+            if self.right.relations and is_reversed and not CLASS_RELATION.fullmatch(words):
+                return say("result.reversed", triple=triple)
+        return ""
+
+    def find_other_relation(self) -> Problem:
+        """Return "" if the triples say no other relation than the question, else feedback on the first that does.
+
+        A triple does if its words do, or if an end of it is an unknown work that no other triple has.
+        """
+        if not self.right.relations:
+            return ""
+        ends = list(chain.from_iterable(fact[::2] for fact in self.facts))
+        for fact in self.facts:
+            for end in fact[::2]:
+                is_known = end.casefold() in self.ranks
+                if end.startswith("?") and ends.count(end) == 1 and not is_known:
+                    return say("result.other-relation", triple=fact)
+            kinds = sorted(map(self.rank_of, fact[::2]))
+            wanted = self.right.relations.get(" ".join(map(str, kinds)), "")
+            if wanted and _find_meaning(fact[1]) not in ("", wanted):
+                return say("result.other-relation", triple=fact)
+        return ""
+
+
+def _find_meaning(relation: str) -> str:
+    """Return the label of the predicate that the words of a relation mean; "" if they are not known."""
+    words = split_words(relation)
+    known = (label for label, pattern in MEANINGS.items() if pattern.search(words))
+    return next(known, "")
 
 
 def _filter_years(run: Run, years: Mapping[str, str]) -> None:
@@ -165,130 +267,28 @@ def _filter_years(run: Run, years: Mapping[str, str]) -> None:
     run.override("query_generator", generated)
 
 
-def _says_class(fact: Sequence[str], ranks: Mapping[str, int]) -> bool:
-    """Return whether a triple says the class that its subject has by its kind: ("?film", "is a", "film")."""
-    subject, relation, name = map(split_words, fact)
-    names = CLASS_NAMES[min(ranks.get(subject, WORK), PERSON)]
-    return bool(CLASS_RELATION.fullmatch(relation) and names.fullmatch(name))
-
-
-def _rise_of(fact: Sequence[str], ranks: Mapping[str, int]) -> int:
-    """Return by how much the kind of a triple's object is above that of its subject."""
-    subject, _, object_ = fact
-    return ranks.get(object_.casefold(), WORK) - ranks.get(subject.casefold(), WORK)
-
-
-def find_meaning(relation: str) -> str:
-    """Return the label of the predicate that the words of a relation mean; "" if they are not known."""
-    words = split_words(relation)
-    for label, pattern in MEANINGS.items():
-        if pattern.search(words):
-            return label
-    return ""
-
-
-def rank_terms(run: Run, right: RightAnswer) -> dict[str, int]:
-    """Return the kind of the terms in a run's triples, in lower case; those that are missing are works.
-
-    What shares a triple with a person who is named in the question is a film.
-    """
-    ranks: dict[str, int] = {}
-    for subject, _, object_ in list_facts(run):
-        ends = (subject.casefold(), object_.casefold())
-        if max(right.names.get(end, FILM) for end in ends) >= PERSON:
-            ranks |= dict.fromkeys(ends, FILM)
-    target = run.output("qir").target.casefold()
-    return ranks | {target: right.target} | right.names
-
-
-def list_facts(run: Run) -> list[tuple[str, str, str]]:
-    """Return the triples that the QIR agent of a run returned."""
-    return [fact.as_tuple for fact in run.output("qir").facts]
-
-
-def split_words(name: str) -> str:
-    """Return a name such as "basedOn" or "based_on" as words in lower case: "based on"."""
-    return CAMEL_CASE_BOUNDARY.sub(" ", name).replace("_", " ").casefold()
-
-
-# Triples that are right by chance
-
-
-def find_triple_problem(run: Run, right_run: Run, right: RightAnswer) -> Problem:
-    """Return "" if a run has the right answer because its triples say the question, else feedback.
-
-    ``right_run`` is what ``find_right_run`` returns for the run. Feedback is on a triple that is the
-    wrong way round, a right answer for another reason, and a triple with another relation than that
-    of the question.
-    """
-    ranks = rank_terms(run, right)
-    facts = list_facts(run)
-    return (
-        find_wrong_triple(facts, ranks)
-        or find_other_reason(right_run, right)
-        or _find_other_relation(facts, ranks, right)
-    )
-
-
-def find_wrong_triple(triples: Iterable[Sequence[str]], ranks: Mapping[str, int]) -> Problem:
-    """Return "" if no triple is the wrong way round or has a NEGATION, else feedback on the first one that is.
-
-    ``ranks`` has the kind of each term, in lower case. Relations that end in no word of
-    FROM_SMALLER_RANK or FROM_GREATER_RANK are right in both directions.
-    """
-    for triple in triples:
-        words = split_words(triple[1])
-        if NEGATION.search(words):
-            return say("result.negated", triple=triple)
-        if CLASS_RELATION.fullmatch(words):
+def _find_other_name(run: Run) -> Problem:
+    """Return "" if all words of each name are in the label or the types of its vertex, else feedback."""
+    for step in run.steps:
+        link = step.output
+        if not isinstance(link, Link) or link.vertex is None:
             continue
-        rise = _rise_of(triple, ranks)
-        if FROM_SMALLER_RANK.search(words):
-            is_reversed = rise < 0
-        else:
-            is_reversed = rise > 0 and bool(FROM_GREATER_RANK.search(words))
-        if is_reversed:
-            return say("result.reversed", triple=triple)
+        known = " ".join((link.vertex.label, *link.vertex.types))
+        if not set(WORD.findall(link.entity.casefold())) <= set(WORD.findall(known.casefold())):
+            return say("result.other-name", name=link.entity, label=link.vertex.label)
     return ""
 
 
-def _find_other_relation(
-    facts: Sequence[tuple[str, str, str]], ranks: Mapping[str, int], right: RightAnswer
-) -> Problem:
-    """Return "" if the triples say no other relation than the question, else feedback on the first that does.
-
-    A triple does if its words do, or if an end of it is an unknown work that no other triple has.
-    """
-    ends = Counter(chain.from_iterable(fact[::2] for fact in facts))
-    for fact in facts:
-        kinds = []
-        for end in fact[::2]:
-            kinds.append(str(ranks.get(end.casefold(), WORK)))
-            if end.startswith("?") and ends[end] == 1 and end.casefold() not in ranks:
-                return say("result.other-relation", triple=fact)
-        wanted = right.relations.get(" ".join(sorted(kinds)), "")
-        if wanted and find_meaning(fact[1]) not in ("", wanted):
-            return say("result.other-relation", triple=fact)
-    return ""
-
-
-def find_other_reason(run: Run, right: RightAnswer) -> Problem:
+def _find_other_reason(run: Run, right: RightAnswer) -> Problem:
     """Return "" if a run with the right answer has the right one on the changed graph too, else feedback.
 
-    A name that is that of nothing in the graph, for which a similar one was taken, is another
-    reason, too. A fork of a run of Chatty-KG is executed on the changed graph, with its overrides
-    and its triples: the question is not read again. The feedback has the triples and both answers.
-    Raises what the execution raises.
+    A fork of a run of Chatty-KG is executed on the changed graph, with its overrides and its triples:
+    the question is not read again. The feedback has the triples and both answers. Raises what the
+    execution raises.
     """
-    for step in run.steps:
-        if step.agent == "vertex_selection":
-            problem = _find_other_name(step.output)
-            if problem:
-                return problem
     changed = run.fork(kg=right.open_changed())
     changed.override("qir", run.output("qir"))
-    changed.go()
-    if answer_labels(changed) == set(right.changed_labels):
+    if answer_labels(changed.go()) == set(right.changed_labels):
         return ""
     return say(
         "result.other-reason",
@@ -296,19 +296,3 @@ def find_other_reason(run: Run, right: RightAnswer) -> Problem:
         right=", ".join(right.changed_labels),
         answer=changed.answer or say("result.nothing"),
     )
-
-
-def list_triples(run: Run) -> str:
-    """Return the triples that the QIR agent of a run returned, as text; "–" if there are none."""
-    return ", ".join(map(str, run.output("qir").facts)) or "–"
-
-
-def _find_other_name(selection: Link) -> Problem:
-    """Return "" if all words of a name are in the label or the types of its vertex, else feedback."""
-    name, vertex = selection.entity, selection.vertex
-    if vertex is None:
-        return ""
-    known = " ".join((vertex.label, *vertex.types))
-    if set(WORD.findall(name.casefold())) <= set(WORD.findall(known.casefold())):
-        return ""
-    return say("result.other-name", name=name, label=vertex.label)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from kgwb.errors import KgwbError
@@ -45,7 +45,7 @@ def try_prompt(text: str, model: ChatModel | str) -> list[TriedQuestion]:
     """
     questions = load_questions("films")
     rows = [questions[place] for place in TRIED_QUESTIONS]
-    return _try_questions(text, model, {row["question"]: set(row["answer_labels"]) for row in rows})
+    return [_try_question(text, model, row["question"], row["answer_labels"]) for row in rows]
 
 
 def try_misleading_prompt(text: str, model: ChatModel | str) -> list[TriedQuestion]:
@@ -54,7 +54,7 @@ def try_misleading_prompt(text: str, model: ChatModel | str) -> list[TriedQuesti
     Raises what ``try_prompt`` raises.
     """
     right = RIGHT_ANSWERS[MUSIC_QUESTION]
-    return _try_questions(text, model, {right.question: set(right.labels)})
+    return [_try_question(text, model, right.question, right.labels)]
 
 
 def try_muted_triples(triples: Sequence[Triple], model: ChatModel | str) -> list[TriedQuestion]:
@@ -65,10 +65,8 @@ def try_muted_triples(triples: Sequence[Triple], model: ChatModel | str) -> list
     """
     films = open_sample("films")
     recorded = recording(MUTED_RUN_NAME, kg=films, model="rules")
-    remaining = recorded.mute(*triples)
-    expected = answer_labels(remaining.go())
-    workbench = Workbench(films, open_model(model))
-    run = workbench.begin(recorded.question)
+    expected = answer_labels(recorded.mute(*triples).go())
+    run = Workbench(films, open_model(model)).begin(recorded.question)
     return [_execute_and_judge(run.mute(*triples), expected)]
 
 
@@ -80,21 +78,20 @@ LIVE: dict[str, Callable[[Any, ChatModel | str], list[TriedQuestion]]] = {
 """How a task is tried with a model. The other tasks need none."""
 
 
-def _try_questions(
-    text: str, model: ChatModel | str, right_labels: Mapping[str, set[str]]
-) -> list[TriedQuestion]:
-    """Ask questions, each in a dialogue of its own, with the student's prompt for the QIR agent, and judge them.
+def _try_question(
+    text: str,
+    model: ChatModel | str,
+    question: str,
+    right_labels: Iterable[str],
+) -> TriedQuestion:
+    """Ask a question with the student's prompt for the QIR agent, and judge the answer.
 
-    ``right_labels`` are those of the answer by question. The QIR agent asks ``model``; all others use
-    ``rules``. Raises PromptError if ``text`` is not a valid prompt file.
+    The QIR agent asks ``model``; all others use ``rules``. Raises PromptError if ``text`` is not a valid
+    prompt file.
     """
-    opened = open_model(model)
-    tried = []
-    for question, labels in right_labels.items():
-        workbench = Workbench(open_sample("films"), "rules", models={"qir": opened})
-        run = workbench.begin(question).edit_prompt(PROMPT_NAME, text)
-        tried.append(_execute_and_judge(run, labels))
-    return tried
+    workbench = Workbench(open_sample("films"), "rules", models={"qir": open_model(model)})
+    run = workbench.begin(question).edit_prompt(PROMPT_NAME, text)
+    return _execute_and_judge(run, set(right_labels))
 
 
 def _execute_and_judge(run: Run, right_labels: set[str]) -> TriedQuestion:
@@ -107,6 +104,6 @@ def _execute_and_judge(run: Run, right_labels: set[str]) -> TriedQuestion:
         run.go()
     except KgwbError as exc:
         return TriedQuestion(run.question, 0, exc.message, is_right=False)
-    is_right = answer_labels(run) == right_labels
     attempts = len(run["qir"].attempts)
+    is_right = answer_labels(run) == right_labels
     return TriedQuestion(run.question, attempts, str(run.answer), is_right)

@@ -16,11 +16,7 @@ from kgwb.labs.changed_graphs import (
     DATA,
     RIGHT_ANSWERS,
     change_sample,
-    find_other_reason,
-    find_right_run,
-    find_triple_problem,
-    find_wrong_triple,
-    list_facts,
+    judge_triples,
     list_triples,
     split_words,
 )
@@ -42,7 +38,6 @@ from kgwb.labs.tasks import (
 from kgwb.labs.texts import Problem, say
 from kgwb.records import to_data
 from kgwb.run import Run
-from kgwb.run.answers import Answer
 from kgwb.workbench import Workbench
 
 LAB = Lab(1, "lab1.title")
@@ -153,7 +148,7 @@ def check_triples(facts: AnswerTriples) -> Problem:
     """Return "" if Chatty-KG gives the right answer with these triples, else feedback.
 
     They take the place of the QIR agent's; all other agents use ``rules``. They must have the form that
-    ``_find_form_problem`` checks, and pass what ``find_right_run`` and ``find_triple_problem`` check.
+    ``_find_form_problem`` checks, and are judged by ``judge_triples``.
     The feedback on triples without an answer names the first one that alone has none.
     """
     facts = [(subject.strip(), relation.strip(), end.strip()) for subject, relation, end in facts]
@@ -163,15 +158,14 @@ def check_triples(facts: AnswerTriples) -> Problem:
     if problem:
         return problem
     [unknown] = unknowns
-    right = RIGHT_ANSWERS[TWO_FILMS_QUESTION]
     run = _run_with_triples(TWO_FILMS_QUESTION, facts, unknown)
-    right_run = find_right_run(run, right)
-    if right_run:
-        return find_triple_problem(run, right_run, right)
+    judged = judge_triples(run)
+    if judged is not None:
+        return judged
     for fact in facts:
         if not (run.answer or _run_with_triples(TWO_FILMS_QUESTION, [fact], unknown).answer):
             return say("1.3.not-found", triple=fact)
-    return _compare_answer(run.answer, right.labels)
+    return _compare_answer(run, RIGHT_ANSWERS[TWO_FILMS_QUESTION].labels)
 
 
 def _find_form_problem(facts: AnswerTriples, ends: set[str], unknowns: set[str]) -> Problem:
@@ -183,16 +177,14 @@ def _find_form_problem(facts: AnswerTriples, ends: set[str], unknowns: set[str])
         if not all(fact):
             return say("1.3.no-part", triple=fact)
     names = {" ".join(end.casefold().split()) for end in ends}
-    missing_names = sorted({"christopher nolan", "michael caine"} - names)
-    if missing_names:
-        return say("1.3.no-name", name=missing_names[0].title())
-    if not unknowns:
-        return "1.3.no-unknown"
+    for name in RIGHT_ANSWERS[TWO_FILMS_QUESTION].names:
+        if name not in names:
+            return say("1.3.no-name", name=name.title())
     if len(unknowns) > 1:
         return say("1.3.unknowns", number=len(unknowns))
     for fact in facts:
         if unknowns.isdisjoint(fact):
-            return say("1.3.not-found", triple=fact)
+            return say("1.3.not-found", triple=fact) if unknowns else "1.3.no-unknown"
     return ""
 
 
@@ -205,16 +197,11 @@ def check_vertex(iri: str) -> Problem:
     """
     films = open_sample("films")
     candidates = films.exact(["Solaris"]).get("Solaris", ())
-    iri = expand_iri(iri, FILMS_PREFIX, FILMS_NAMESPACE)
-    vertex = URIRef(iri)
+    vertex = URIRef(expand_iri(iri, FILMS_PREFIX, FILMS_NAMESPACE))
     if vertex not in candidates:
-        return say("1.4.no-candidate", number=len(candidates), iri=iri[:200])
-    described = describe_vertices(films, [vertex])[vertex]
-    for name in described.types:
-        if "novel" in name.casefold():
-            return ""
-    types = ", ".join(described.types)
-    return say("1.4.other-type", types=types)
+        return say("1.4.no-candidate", number=len(candidates), iri=vertex[:200])
+    types = ", ".join(describe_vertices(films, [vertex])[vertex].types)
+    return "" if "novel" in types.casefold() else say("1.4.other-type", types=types)
 
 
 @LAB.task(stage="link")
@@ -242,7 +229,7 @@ def check_predicates(names: NamedChoice) -> Problem:
     if not queries:
         return "1.5.no-name"
     run.override("predicate_selection", {"predicates": names, "queries": queries})
-    return _compare_answer(run.go().answer, [STORY])
+    return _compare_answer(run.go(), [STORY])
 
 
 def _to_display_name(name: str) -> str:
@@ -266,10 +253,9 @@ def check_longest_film(sparql: str) -> Problem:
     if problem:
         return problem
     for row in DATA["running_times"]:
-        changed = change_sample("films", SET_MINUTES + row["update"])
-        longest = row["longest"]
-        if _find_film_problem(changed.select(sparql).rows, longest, sparql):
-            return say(row["feedback"], film=longest.replace("_", " "))
+        rows = change_sample("films", SET_MINUTES + row["update"]).select(sparql).rows
+        if _find_film_problem(rows, row["longest"], sparql):
+            return say(row["feedback"], film=row["longest"].replace("_", " "))
     return ""
 
 
@@ -297,9 +283,8 @@ def _find_film_problem(rows: Sequence[Sequence[Any]], film: str, sparql: str) ->
         return ""
     if film in named:
         return say("1.6.films", number=len(named))
-    if all(cell.replace(".", "").isdecimal() for cell in cells):
-        return "1.6.no-film"
-    return "1.6.other-film"
+    is_number = all(cell.replace(".", "").isdecimal() for cell in cells)
+    return "1.6.no-film" if is_number else "1.6.other-film"
 
 
 @cache
@@ -319,17 +304,13 @@ SELECT ?film ?label WHERE {{
 }}"""
 
 
-def _add_repair_task(number: int) -> None:
+def _add_repair_task(number: int, wrong_agents: frozenset[str]) -> None:
     """Add a task to LAB: to repair the lost run with this number. Its check gets the student's run."""
     stage: Stage = "query" if number == SCHOLARS_RUN else "understand"
 
     @LAB.task(stage=stage, is_free=True, open_run=partial(open_lost_run, number))
     def check_repaired_run(run: Run) -> Problem:
-        """Return "" if the student's run is the lost run, rightly repaired, else feedback.
-
-        Feedback is on another question, a run without edits, edits that were not executed, and what
-        ``_judge_repair`` finds.
-        """
+        """Return "" if the student's run is the lost run, rightly repaired at a first wrong step, else feedback."""
         lost_run = open_lost_run(number)
         if run.question != lost_run.question:
             return say("lost.other-question", question=lost_run.question)
@@ -337,37 +318,33 @@ def _add_repair_task(number: int) -> None:
             return "lost.not-changed"
         if run.has_pending_edits:
             return "lost.not-executed"
-        return _judge_repair(run, lost_run, FIRST_WRONG_AGENTS[number])
+        edited = find_first_edited_steps(run, lost_run)
+        if not edited:
+            return "lost.same-value"
+        return _judge_repair(run, edited[0], is_first=not wrong_agents.isdisjoint(edited))
 
 
-for _number in FIRST_WRONG_AGENTS:
-    _add_repair_task(_number)
+for _number, _agents in FIRST_WRONG_AGENTS.items():
+    _add_repair_task(_number, frozenset(_agents))
 
 
-def _judge_repair(run: Run, lost_run: Run, wrong_agents: Collection[str]) -> Problem:
-    """Return "" if the first edit of a run is at a first wrong step and the answer is right, else feedback.
+def _judge_repair(run: Run, edited: str, *, is_first: bool) -> Problem:
+    """Return "" if the answer of a repaired run is right, and its first edit is at a first wrong step, else feedback.
 
-    If the triples were edited, ``find_right_run`` says whether it is. Feedback says that no edit
-    changes a value, that the step is right but not the new value, that the step is too late though
-    the answer is right, what is wrong with the answer, that a triple denies something, or that it is
-    right for another reason.
+    ``edited`` is the agent that was edited first. If that is the QIR agent, the answer of its triples in
+    the graph's words counts too. Feedback says that the step is right but not the new value, that the
+    step is too late though the answer is right, what is wrong with the answer, or what
+    ``judge_triples`` finds.
     """
-    right = RIGHT_ANSWERS[run.question]
-    edited = find_first_edited_steps(run, lost_run)
-    if not edited:
-        return "lost.same-value"
-    right_run = find_right_run(run, right) if edited[0] == "qir" else run
-    if right_run is None:
-        right_run = run
-    problem = _compare_answer(right_run.answer, right.labels)
-    is_first = not set(edited).isdisjoint(wrong_agents)
-    if edited[0] == "query_generator" and not run.answer:
+    judged = judge_triples(run, may_reword=edited == "qir")
+    if edited == "query_generator" and not run.answer:
         return "lost.no-rows"
-    if is_first and problem:
+    if judged is not None:
+        return judged if is_first else say("lost.later-step", agent=edited)
+    problem = _compare_answer(run, RIGHT_ANSWERS[run.question].labels)
+    if is_first:
         return say("lost.right-step", problem=problem, triples=list_triples(run))
-    if not is_first and not problem:
-        return say("lost.later-step", agent=edited[0])
-    return problem or find_wrong_triple(list_facts(run), {}) or find_other_reason(right_run, right)
+    return problem
 
 
 def _run_with_triples(
@@ -383,12 +360,13 @@ def _run_with_triples(
     return run.go(until=until)
 
 
-def _compare_answer(answer: Answer | None, right_labels: Collection[str]) -> Problem:
-    """Return "" if the labels of an answer are exactly the right ones, in any order, else feedback.
+def _compare_answer(run: Run, right_labels: Collection[str]) -> Problem:
+    """Return "" if the labels of a run's answer are exactly the right ones, in any order, else feedback.
 
     The feedback says how many are too many and how many are missing, but not which. An answer that
     is missing or empty has a feedback of its own.
     """
+    answer = run.answer
     if answer is None:
         return say("result.none-yet")
     labels = set(answer.labels)

@@ -15,12 +15,9 @@ from kgwb.labs.changed_graphs import (
     DATA,
     NEGATION,
     RIGHT_ANSWERS,
+    Triples,
     answer_labels,
-    find_right_run,
-    find_triple_problem,
-    find_wrong_triple,
-    list_facts,
-    rank_terms,
+    judge_triples,
 )
 from kgwb.labs.material import REPLIES, QirReply, TripleReply
 from kgwb.labs.recorded import (
@@ -81,13 +78,9 @@ def check_prompt_file(text: str) -> Problem:
         lack = recorded.lack and _find_lack(recorded, messages)
         problem = lack and _check_reply(recorded.question, recorded.reply)
         if problem:
-            return say(
-                "2.1.recorded",
-                lack=lack,
-                question=recorded.question,
-                reply=recorded.reply.strip(),
-                problem=problem,
-            )
+            question = recorded.question
+            reply = recorded.reply.strip()
+            return say("2.1.recorded", lack=lack, question=question, reply=reply, problem=problem)
     return ""
 
 
@@ -164,7 +157,8 @@ def check_rejected_replies(numbers: NumberedChoice) -> Problem:
     """
     rejected = []
     for number, reply in enumerate(REPLIES, 1):
-        if _find_rejection(MUSIC_QUESTION, reply):
+        _, problem = _run_with_reply(MUSIC_QUESTION, reply)
+        if problem:
             rejected.append(number)
     return compare_choices(
         numbers,
@@ -188,11 +182,10 @@ def check_misleading_reply(reply: ReplyText) -> Problem:
 
     A reply that is rejected gets the reason, and one that leads to the right answer or to none is told so.
     """
-    problem = _find_rejection(MUSIC_QUESTION, reply)
+    run, problem = _run_with_reply(MUSIC_QUESTION, reply)
     if problem:
         return problem
-    run = _run_with_reply(MUSIC_QUESTION, reply)
-    if RIGHT_ANSWERS[MUSIC_QUESTION].is_of(run):
+    if RIGHT_ANSWERS[MUSIC_QUESTION].is_of(run.go()):
         return "2.5.right"
     return "" if answer_labels(run) else "2.5.no-answer"
 
@@ -227,28 +220,18 @@ def check_blamed_agent(answer: NamedNumber) -> Problem:
     agent = to_name(name)
     if agent not in {spec.name for spec in open_lost_run(1).system.agents}:
         return "2.7.no-agent"
-    blamed = _list_blamed_agents()
-    most = Counter(agents[0] for agents in blamed).most_common(1)[0]
-    if agent != most[0]:
+    blamed = [*FIRST_WRONG_AGENTS.values()]
+    for recorded in answers_of_system("chatty_kg"):
+        if recorded.f1 < 1:
+            blamed.append((_blamed_agent(recorded.run),))
+    counts = Counter(agents[0] for agents in blamed)
+    if agent != max(counts, key=counts.__getitem__):
         return "2.7.other-agent"
-    surely = sum(agents == (agent,) for agents in blamed)
+    surely = blamed.count((agent,))
     perhaps = sum(agent in agents for agents in blamed)
     if surely <= number <= perhaps:
         return ""
     return say("2.7.other-number", agent=agent, number=f"{number:g}")
-
-
-def _list_blamed_agents() -> list[tuple[str, ...]]:
-    """Return, for each lost answer, the agents that can be blamed for it.
-
-    First come the recorded questions of Chatty-KG with an F1 below 1, with one agent each, then the
-    runs of lab 1 by number, with one agent for each repair.
-    """
-    blamed: list[tuple[str, ...]] = []
-    for answer in answers_of_system("chatty_kg"):
-        if answer.f1 < 1:
-            blamed.append((_blamed_agent(answer.run),))
-    return [*blamed, *FIRST_WRONG_AGENTS.values()]
 
 
 def _blamed_agent(run: Run) -> str:
@@ -257,33 +240,28 @@ def _blamed_agent(run: Run) -> str:
     It is "qir" if the output of a step says that the question goes beyond triples, else
     "predicate_selection", which chose the queries.
     """
-    for step in run.steps:
-        if getattr(step.output, "beyond", ()):
-            return "qir"
-    return "predicate_selection"
+    is_beyond = any(getattr(step.output, "beyond", ()) for step in run.steps)
+    return "qir" if is_beyond else "predicate_selection"
 
 
 def _check_reply(question: str, reply: str) -> Problem:
     """Return "" if a reply of the QIR agent leads to the right answer, else feedback.
 
-    The feedback says what ``_find_rejection`` finds, what is answered, which triple is the wrong way
+    The feedback says why it is not accepted, what is answered, which triple is the wrong way
     round, why the answer is right by chance, or why there is none.
     """
-    problem = _find_rejection(question, reply)
+    run, problem = _run_with_reply(question, reply)
     if problem:
         return problem
-    run = _run_with_reply(question, reply)
-    right = RIGHT_ANSWERS[question]
-    right_run = find_right_run(run, right)
-    if right_run:
-        return find_triple_problem(run, right_run, right)
+    judged = judge_triples(run.go())
+    if judged is not None:
+        return judged
     if answer_labels(run):
         return say("reply.wrong-answer", answer=run.answer)
-    output = run.output("qir")
-    if output.beyond:
-        return say("reply.beyond", parts=", ".join(output.beyond))
-    wrong_fact = find_wrong_triple(list_facts(run), rank_terms(run, right))
-    return wrong_fact or say("reply.no-answer", answer=run.answer)
+    beyond = run.output("qir").beyond
+    if beyond:
+        return say("reply.beyond", parts=", ".join(beyond))
+    return Triples(run).find_wrong_one() or say("reply.no-answer", answer=run.answer)
 
 
 def _find_field_problem(question: str, reply: str) -> Problem:
@@ -309,32 +287,23 @@ def _find_field_problem(question: str, reply: str) -> Problem:
     return ""
 
 
-def _run_with_reply(question: str, reply: str, *, until: str | None = None) -> Run:
-    """Execute Chatty-KG on a question over films; the QIR agent's model always gives this reply.
+def _run_with_reply(question: str, reply: str) -> tuple[Run, Problem]:
+    """Execute Chatty-KG on a question over films up to the QIR agent, whose model always gives this reply.
 
-    The other agents use ``rules``. The run stops after the step ``until``; None runs it to its end.
-    Raises InvalidReplyError if the reply is rejected three times.
+    Return the run, and "" if the reply is accepted at the first attempt, else why not, in the words of
+    the system. The other agents use ``rules``.
     """
     scripted = Scripted({"chatty_kg/qir": [reply] * 3})
-    workbench = Workbench(open_sample("films"), "rules", models={"qir": scripted})
-    run = workbench.begin(question)
-    return run.go(until)
-
-
-def _find_rejection(question: str, reply: str) -> Problem:
-    """Return "" if the QIR agent accepts a reply to a question at its first attempt, else why not.
-
-    The reason is in the words of the system. Nothing later is executed.
-    """
+    run = Workbench(open_sample("films"), "rules", models={"qir": scripted}).begin(question)
     try:
-        run = _run_with_reply(question, reply, until="qir")
+        run.go("qir")
     except InvalidReplyError as exc:  # its hint is for people who have a model
         _, _, problem = exc.message.rpartition("the last one ")
-        return say("reply.rejected", problem=problem)
+        return run, say("reply.rejected", problem=problem)
     first, *again = run["qir"].attempts
     if again:
-        return say("reply.asked-again", problem=first.problems[0].problem)
-    return ""
+        return run, say("reply.asked-again", problem=first.problems[0].problem)
+    return run, ""
 
 
 class RecordedReply(BaseModel, extra="forbid", frozen=True):
