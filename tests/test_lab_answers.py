@@ -12,7 +12,7 @@ from test_labs import TASKS, read_code_cells
 
 from kgwb.labs import LabWork
 from kgwb.labs.answers import check_answer
-from kgwb.labs.texts import Message, Texts, list_languages
+from kgwb.labs.texts import Message, Problem, Texts, list_languages
 
 FILE = Path(__file__).with_name("lab_answers.toml")
 ANSWERS = tomllib.loads(FILE.read_text(encoding="utf-8"))
@@ -37,13 +37,15 @@ def run_cells(number: int, language: str) -> tuple[dict[str, Any], dict[str, str
 class Keys(Texts):
     """Texts that are their own keys, followed by the keys of the messages in them."""
 
-    def get(self, key: str, **values: object) -> str:
-        if key.startswith("form."):
-            return super().get(key)
-        parts = [key]
+    def get(self, problem: Problem, /, **values: object) -> str:
+        if isinstance(problem, Message):
+            return self.get(problem.key, **problem.values)
+        if problem.startswith("form."):
+            return super().get(problem)
+        parts = [problem]
         for value in values.values():
             if isinstance(value, Message) and not value.key.startswith("example."):
-                parts.append(self.render(value))
+                parts.append(self.get(value))
         return " ".join(filter(None, parts))
 
 

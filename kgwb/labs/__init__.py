@@ -17,7 +17,7 @@ from kgwb.labs.answers import (
     CheckFailedError,
     StoredAnswer,
     check_answer,
-    find_edited_agent,
+    find_first_agent,
     store_answer,
 )
 from kgwb.labs.hand_ins import (
@@ -30,10 +30,10 @@ from kgwb.labs.hand_ins import (
     write_file,
 )
 from kgwb.labs.pages import Feedback, render_lab_page
-from kgwb.labs.tasks import Lab, load_lab
+from kgwb.labs.tasks import Lab, Task, load_lab
 from kgwb.run import Run
 from kgwb.run.steps import utc_now
-from kgwb.text import remove_controls
+from kgwb.text import remove_controls, single_line
 
 if TYPE_CHECKING:
     from kgwb.labs.live import TriedQuestion
@@ -73,8 +73,7 @@ class LabWork:
         one whose check fails in itself are wrong, but neither counted nor kept. Raises InputError
         if there is no such task, or if the file cannot be written.
         """
-        asked = self.lab.find_task(task)
-        progress = self._progress(task)
+        asked, progress = self._open(task)
         if answer is None or answer is ... or answer == "":  # the cell of the notebook as it came
             return Feedback(asked, "wrong", asked.texts.get("feedback.no-answer"))
         try:
@@ -82,8 +81,8 @@ class LabWork:
         except CheckFailedError as exc:
             return Feedback(asked, "wrong", str(exc))
         stored = store_answer(answer)
-        if not progress.tries:
-            progress.first_agent = find_edited_agent(answer)
+        if not progress.tries and isinstance(answer, Run):
+            progress.first_agent = find_first_agent(answer, answer.overrides)
         if not problem or progress.state != "solved":
             progress.data = stored
         if not problem:
@@ -108,12 +107,10 @@ class LabWork:
         is written to the file of the work. Raises InputError if there is no such task, or if the
         file cannot be written.
         """
-        asked = self.lab.find_task(task)
-        progress = self._progress(task)
+        asked, progress = self._open(task)
         progress.discussion = _truncate(str(text))
         self._write(self.path)
-        kept = asked.texts.get("feedback.kept")
-        return Feedback(asked, "hint", kept)
+        return Feedback(asked, "hint", asked.texts.get("feedback.kept"))
 
     def try_live(self, task: str, answer: Any, model: ChatModel | str) -> list[TriedQuestion]:
         """Try an answer to task 2.1, 2.5 or 3.5 with a model, and return what came of each question.
@@ -134,16 +131,18 @@ class LabWork:
         After all hints were shown, the last one is returned again. Of a task without hints that is
         said. Raises InputError if there is no such task, or if the file cannot be written.
         """
-        asked = self.lab.find_task(task)
-        total = len(asked.hints)
-        progress = self._progress(task)
-        progress.hints = min(progress.hints + 1, total)
+        asked, progress = self._open(task)
+        number = min(progress.hints + 1, len(asked.hints))
+        progress.hints = number
         self._write(self.path)
-        number = progress.hints
-        if not total:
+        if not asked.hints:
             return Feedback(asked, "hint", asked.texts.get("feedback.no-hints"))
-        hint = asked.hints[number - 1]
-        text = asked.texts.get("feedback.hint", number=number, total=total, hint=hint)
+        text = asked.texts.get(
+            "feedback.hint",
+            number=number,
+            total=len(asked.hints),
+            hint=asked.hints[number - 1],
+        )
         return Feedback(asked, "hint", text)
 
     def text(self, key: str) -> str:
@@ -158,25 +157,23 @@ class LabWork:
         too, which is written again. Raises InputError if the name is empty or a file cannot be
         written.
         """
-        one_line = " ".join(student.split())
-        name = remove_controls(one_line)[:MAX_STUDENT_CHARS]
+        name = single_line(student)[:MAX_STUDENT_CHARS]
         texts = self.lab.texts
         if not name:
             hint = texts.get("hand-in.no-name.hint")
             raise InputError(texts.get("hand-in.no-name"), hint=hint)
         self.submission.student = name
-        plain_name = re.sub(r"\W+", "-", name)
-        name_in_path = plain_name[:MAX_FILE_NAME_CHARS].strip("-") or "student"
-        work_id = self.submission.work_id
-        file_name = f"{self.lab.file_stem}-{name_in_path}-{work_id}.json"
+        plain_name = re.sub(r"\W+", "-", name)[:MAX_FILE_NAME_CHARS].strip("-") or "student"
+        file_name = f"{self.lab.file_stem}-{plain_name}-{self.submission.work_id}.json"
         path = Path(folder) / file_name
         self._write(self.path)
         self._write(path)
         return path
 
-    def _progress(self, task: str) -> TaskProgress:
-        """Return what was done in a task, to be changed."""
-        return self.submission.tasks.setdefault(task, TaskProgress())
+    def _open(self, task: str) -> tuple[Task, TaskProgress]:
+        """Return a task, and what was done in it, to be changed. Raises InputError if there is no such task."""
+        found = self.lab.find_task(task)
+        return found, self.submission.tasks.setdefault(task, TaskProgress())
 
     def _write(self, path: Path | None) -> None:
         """Write the work to a file, with the version of kgwb and the present time; do nothing without a path.
@@ -191,12 +188,11 @@ class LabWork:
     def __repr__(self) -> str:
         """Return the lab's title and how many of its tasks are solved, in the language of the lab."""
         states = [progress.state for progress in self.submission.tasks.values()]
-        solved = states.count("solved")
         return self.lab.texts.get(
             "lab.solved",
             number=self.lab.number,
             title=self.lab.title,
-            solved=solved,
+            solved=states.count("solved"),
             total=len(self.lab.tasks),
         )
 
@@ -214,13 +210,10 @@ def lab(number: int | str | Path, path: str | Path | None = "", *, language: str
     file at ``path`` is read; a missing one is made at the first check. Raises InputError if there
     is no such lab or language, or if the file is not a hand-in.
     """
-    if isinstance(number, Path):
-        number = str(number)
-    opened = load_lab(number, language)
+    opened = load_lab(str(number) if isinstance(number, Path) else number, language)
     if path is None:
         return LabWork(opened)
-    file = path or f"{opened.file_stem}.json"
-    return LabWork(opened, Path(file))
+    return LabWork(opened, Path(path or f"{opened.file_stem}.json"))
 
 
 def _answer_to_text(answer: object, stored: StoredAnswer | None) -> str:

@@ -6,16 +6,17 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 from operator import methodcaller
-from typing import Annotated, Any, NewType
+from typing import Any, NewType, Self
 
-from pydantic import AfterValidator, BaseModel, JsonValue, TypeAdapter, ValidationError
+from pydantic import BaseModel, JsonValue, ValidationError, model_validator
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from kgwb.errors import KgwbError
 from kgwb.labs.tasks import Task, shorten
-from kgwb.records import to_data
+from kgwb.records import to_data, type_adapter
 from kgwb.run import Run
 from kgwb.run.agents import agent_of_key
+from kgwb.text import text_or_json
 
 NumberedChoice = Sequence[int]
 """Numbers of the options that a student chose."""
@@ -36,25 +37,6 @@ TRIPLE_FIELDS = (("subject",), ("predicate", "relation", "property"), ("object",
 """The keys that the parts of a triple may have in a dictionary."""
 
 
-def fit_form(data: Any, answer_type: Any, conjunctions: Sequence[str] = ()) -> Any:
-    """Convert the JSON data of an answer to the form of the task's type, and return them.
-
-    A text may be given for the numbers or names in it, and a single value for a list of it. For
-    names, each of ``conjunctions`` ("and") counts as a comma. A dictionary is read as a triple by
-    its keys, or, where the reply of a model is expected, as its JSON. What cannot be read, and data
-    of any other type, are returned unchanged.
-    """
-    if answer_type == NamedChoice and isinstance(data, str):
-        for conjunction in conjunctions:
-            data = data.replace(f" {conjunction} ", ",")
-    _, fit = FORMS.get(answer_type, OTHER_FORM)
-    return fit(data)
-
-
-def _keep(data: Any) -> Any:
-    return data
-
-
 def _fit_single(data: Any) -> Any:
     """Return the item of a list that has one item; other data unchanged."""
     if isinstance(data, list) and len(data) == 1:
@@ -71,26 +53,20 @@ def _fit_reply(data: Any) -> Any:
 
 
 def _fit_number(data: Any) -> Any:
-    """Return the only number in a text, or in a list of one value, with a point or a comma: "8 triples" is 8.0.
+    """Return the only number in a text, or in a list of one value, with a point or a comma: "8 triples" is 8.
 
-    A number in text becomes a float. A text with no number or several, and other data, are returned
-    unchanged, but out of a list of one.
+    A number without a fraction becomes an int. A text with no number or several, and other data, are
+    returned unchanged, but out of a list of one.
     """
     data = _fit_single(data)
     numbers = NUMBER.findall(data) if isinstance(data, str) else []
-    return float(numbers[0].replace(",", ".")) if len(numbers) == 1 else data
-
-
-def _fit_whole_number(data: Any) -> Any:
-    """Convert data as ``_fit_number`` does, and return a float without a fraction as an int."""
-    number = _fit_number(data)
-    if isinstance(number, float) and number.is_integer():
-        return int(number)
-    return number
+    if len(numbers) == 1:
+        data = float(numbers[0].replace(",", "."))
+    return int(data) if isinstance(data, float) and data.is_integer() else data
 
 
 def _fit_numbers(data: Any) -> Any:
-    """Return a list of whole numbers from one number, from a list, or from all numbers in a text.
+    """Return a list of numbers from one number, from a list, or from all whole numbers in a text.
 
     Other data, and items that are no numbers, are returned unchanged.
     """
@@ -98,9 +74,7 @@ def _fit_numbers(data: Any) -> Any:
         data = WHOLE_NUMBER.findall(data) or data
     if isinstance(data, int | float):
         data = [data]
-    if not isinstance(data, list):
-        return data
-    return [_fit_whole_number(item) for item in data]
+    return list(map(_fit_number, data)) if isinstance(data, list) else data
 
 
 def _fit_names(data: Any) -> Any:
@@ -113,29 +87,25 @@ def _fit_names(data: Any) -> Any:
         data = SEPARATORS.split(data.strip(" []"))
     if not isinstance(data, list):
         return data
-    names = [item.strip(" \"'`") if isinstance(item, str) else item for item in data]
+    names = [name.strip(" \"'`") if isinstance(name, str) else name for name in data]
     return [name for name in names if name != ""]
 
 
 def _fit_named_number(data: Any) -> Any:
     """Return [name, number] from a list in either order, a dictionary with one entry, or a text with both.
 
-    In a text the name is what is left without its only number. Data of any other form are returned
-    unchanged.
+    In a text the name is what is left without its only number. Data without a single number are returned
+    unchanged, or as a text.
     """
     if isinstance(data, dict) and len(data) == 1:
         data = list(*data.items())
-    if isinstance(data, str):
-        numbers = NUMBER.findall(data)
-        if len(numbers) != 1:
-            return data
-        data = [data.replace(numbers[0], "").strip(" ,:;=()\"'"), numbers[0]]
-    if not isinstance(data, list) or len(data) != 2:
+    if isinstance(data, list) and len(data) == 2:
+        data = "{} {}".format(*data)
+    numbers = NUMBER.findall(data) if isinstance(data, str) else []
+    if len(numbers) != 1:
         return data
-    first, second = data
-    if not isinstance(first, str):
-        first, second = second, first
-    return [first, _fit_number(second)]
+    name = data.replace(numbers[0], "").strip(" ,:;=()\"'")
+    return [name, _fit_number(numbers[0])]
 
 
 def _fit_triples(data: Any) -> Any:
@@ -146,11 +116,9 @@ def _fit_triples(data: Any) -> Any:
     """
     if isinstance(data, dict):
         data = data.get("triples") or data.get("facts") or [data]
-    if not isinstance(data, list):
-        return data
-    if len(data) == 3 and all(isinstance(part, str) for part in data):
+    if isinstance(data, list) and len(data) == 3 and all(isinstance(part, str) for part in data):
         data = [data]
-    return [_fit_triple(triple) for triple in data]
+    return list(map(_fit_triple, data)) if isinstance(data, list) else data
 
 
 def _fit_triple(data: Any) -> Any:
@@ -166,18 +134,22 @@ def _fit_triple(data: Any) -> Any:
     return parts
 
 
+def _fit_nothing(data: Any) -> Any:
+    return data
+
+
 FORMS = {
     str: ("example.text", _fit_single),
     ReplyText: ("example.reply", _fit_reply),
     float: ("example.number", _fit_number),
-    int: ("example.whole-number", _fit_whole_number),
+    int: ("example.whole-number", _fit_number),
     NumberedChoice: ("example.numbers", _fit_numbers),
     NamedChoice: ("example.names", _fit_names),
     NamedNumber: ("example.named-number", _fit_named_number),
     AnswerTriples: ("example.triples", _fit_triples),
 }
 """For each type of answer, the key of the text that shows it, and how data are read."""
-OTHER_FORM = ("example.other", _keep)
+OTHER_FORM = ("example.other", _fit_nothing)
 
 
 def to_name(text: str) -> str:
@@ -221,28 +193,22 @@ class StoredRun(BaseModel, extra="forbid"):
 
 
 class StoredAnswer(BaseModel, extra="forbid"):
-    """An answer as data: a value, or the edits of a run."""
+    """An answer as data, at most MAX_DATA_CHARS characters of JSON: a value, or the edits of a run."""
 
     value: JsonValue = None
     run: StoredRun | None = None
+
+    @model_validator(mode="after")
+    def _check_size(self) -> Self:
+        if len(self.model_dump_json()) > MAX_DATA_CHARS:
+            raise ValueError(f"an answer has more than {MAX_DATA_CHARS:,} characters")
+        return self
 
     @property
     def text(self) -> str:
         """A value that is a text; any other value, and a run's question and edits, as JSON."""
         data = self.model_dump(mode="json")
-        value = data["run"] or data["value"]
-        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _check_size(stored: StoredAnswer | None) -> StoredAnswer | None:
-    """Return the answer. Raises ValueError if its JSON has more than MAX_DATA_CHARS characters."""
-    if stored and len(stored.model_dump_json()) > MAX_DATA_CHARS:
-        raise ValueError(f"an answer has more than {MAX_DATA_CHARS:,} characters")
-    return stored
-
-
-KeptAnswer = Annotated[StoredAnswer | None, AfterValidator(_check_size)]
-"""An answer that is kept in a file, or None if there is none, or none that has a form as data."""
+        return text_or_json(data["run"] or data["value"])
 
 
 def check_answer(task: Task, answer: object) -> str:
@@ -274,7 +240,7 @@ def check_answer(task: Task, answer: object) -> str:
                 "answer.unread", part=shorten(repr(answer)), example=texts.get(example)
             )
     try:
-        return texts.render(task.check(typed_answer))
+        return texts.get(task.check(typed_answer))
     except KgwbError as exc:
         return texts.get("answer.error", error=exc)
     except Exception as exc:
@@ -284,14 +250,18 @@ def check_answer(task: Task, answer: object) -> str:
 def read_value(task: Task, answer: object) -> Any:
     """Convert an answer to the task's type, by way of its JSON form, and return it.
 
-    So a list, a tuple and a set are the same, and an IRI of a graph is a text. ``fit_form`` says
-    which other forms are read, such as a text with numbers for a list of them. Raises ValueError
-    for an answer that has no JSON form, or is of another type.
+    So a list, a tuple and a set are the same, and an IRI of a graph is a text. A text may be given for
+    the numbers or names in it, and a single value for a list of it. For names, the word for "and" in
+    the language counts as a comma. A dictionary is read as a triple by its keys, or, where the reply of
+    a model is expected, as its JSON. Raises ValueError for an answer that has no JSON form, or is of
+    another type.
     """
-    adapter = TypeAdapter(task.answer_type)
-    conjunctions = task.texts.get("form.conjunctions").split()
-    data = fit_form(_to_json_data(answer), task.answer_type, conjunctions)
-    return adapter.validate_json(json.dumps(data), strict=True)
+    data = _to_json_data(answer)
+    if task.answer_type == NamedChoice and isinstance(data, str):
+        for conjunction in task.texts.get("form.conjunctions").split():
+            data = data.replace(f" {conjunction} ", ",")
+    _, fit = FORMS.get(task.answer_type, OTHER_FORM)
+    return type_adapter(task.answer_type).validate_json(json.dumps(fit(data)), strict=True)
 
 
 def _to_json_data(answer: object) -> Any:
@@ -311,27 +281,17 @@ def store_answer(answer: object) -> StoredAnswer | None:
     were not executed: what it shows is not what they lead to.
     """
     try:
-        if isinstance(answer, Run):
-            if answer.has_pending_edits:
-                return None
-            stored = StoredAnswer(run=_store_run(answer))
-        else:
-            stored = StoredAnswer(value=_to_json_data(answer))
-        return _check_size(stored)
+        if not isinstance(answer, Run):
+            return StoredAnswer(value=_to_json_data(answer))
+        if answer.has_pending_edits:
+            return None
+        overrides = {}
+        for key, value in answer.overrides.items():
+            output_type = answer.system.agent_spec(key).output_type
+            overrides[key] = _to_json_data(to_data(value, output_type))
+        return StoredAnswer(run=StoredRun(question=answer.question, overrides=overrides))
     except ValueError:
         return None
-
-
-def _store_run(run: Run) -> StoredRun:
-    """Return a run's question, and its overrides as JSON data by step key.
-
-    Raises ValueError for an override that has no JSON form.
-    """
-    overrides = {}
-    for key, value in run.overrides.items():
-        output_type = run.system.agent_spec(key).output_type
-        overrides[key] = _to_json_data(to_data(value, output_type))
-    return StoredRun(question=run.question, overrides=overrides)
 
 
 def check_stored_answer(task: Task, stored: StoredAnswer) -> str:
@@ -355,14 +315,6 @@ def check_stored_answer(task: Task, stored: StoredAnswer) -> str:
     except KgwbError as exc:
         return task.texts.get("stored.error", error=exc)
     return check_answer(task, run)
-
-
-def find_edited_agent(answer: object) -> str:
-    """Return the first agent, in the order of the system, that a run has an override for.
-
-    Return "" for a run without overrides, and for an answer that is no run.
-    """
-    return find_first_agent(answer, answer.overrides) if isinstance(answer, Run) else ""
 
 
 def find_first_agent(run: Run, steps: Iterable[str]) -> str:

@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field, ValidationError
 from kgwb import disk
 from kgwb.disk import __version__
 from kgwb.errors import InputError
-from kgwb.labs.answers import KeptAnswer
+from kgwb.labs.answers import StoredAnswer
 from kgwb.labs.tasks import MAX_HINTS, MAX_NAME_CHARS
 from kgwb.records import describe_validation_error
 
@@ -48,7 +48,7 @@ class TaskProgress(BaseModel, extra="forbid"):
     """When each of these answers was given, in UTC, to the millisecond. Earlier versions wrote none."""
     remark: StoredText = ""
     """The feedback on the latest answer; empty if it was right."""
-    data: KeptAnswer = None
+    data: StoredAnswer | None = None
     """The answer that counts, as data: the latest right one, else the latest one."""
     first_agent: Annotated[str, Field(max_length=MAX_STUDENT_CHARS)] = ""
     """The agent that the first answer, a run, had edited; empty for other answers."""

@@ -57,11 +57,8 @@ class RecordedAnswer:
 
 def recorded_systems() -> tuple[str, ...]:
     """Return the names of the systems with recordings outside UNMEASURED_FOLDERS, in alphabetical order."""
-    systems = set()
-    for name in list_recordings():
-        folder, system, _ = name.split("/")
-        if folder not in UNMEASURED_FOLDERS:
-            systems.add(system)
+    names = [name.split("/") for name in list_recordings()]
+    systems = {system for folder, system, _ in names if folder not in UNMEASURED_FOLDERS}
     return tuple(sorted(systems))
 
 
@@ -72,9 +69,7 @@ def load_questions(graph: str) -> tuple[Mapping[str, Any], ...]:
     Each is the JSON object of a line in GRAPH.questions.jsonl, with "question", "answers" and
     "answer_labels" among its keys. Raises FileNotFoundError for a graph without such a file.
     """
-    recordings = iter(list_recordings().values())
-    folder = next(recordings).parents[2]
-    file = folder / f"{graph}.questions.jsonl"
+    file = disk.shipped_folder("recordings") / f"{graph}.questions.jsonl"
     return tuple(question for _, question in disk.read_json_lines(file))
 
 
@@ -96,14 +91,13 @@ def answers_of_system(system: str) -> tuple[RecordedAnswer, ...]:
             continue
         run = recording(name)
         row = load_questions(graph)[int(number) - 1]
-        scores = score_answers(answer_to_strings(run.answer), row["answers"])
         answer = RecordedAnswer(
             name,
-            row["question"],
-            frozenset(run.answer.labels if run.answer else ()),
-            frozenset(row["answer_labels"]),
-            run.totals,
-            scores.f1,
+            question=row["question"],
+            labels=frozenset(run.answer.labels if run.answer else ()),
+            gold_labels=frozenset(row["answer_labels"]),
+            totals=run.totals,
+            f1=score_answers(answer_to_strings(run.answer), row["answers"]).f1,
         )
         answers.append(answer)
     return tuple(answers)
@@ -146,10 +140,8 @@ def open_lost_run(number: int) -> Run:
 
 def set_triples(run: Run, triples: Iterable[tuple[str, str, str]], target: str = "?answer") -> None:
     """Override the output of the QIR agent with these triples, and the unknown that is asked for."""
-    facts = []
-    for subject, relation, object_ in triples:
-        fact = {"subject": subject, "relation": relation, "object": object_}
-        facts.append(fact)
+    parts = ("subject", "relation", "object")
+    facts = [dict(zip(parts, triple, strict=True)) for triple in triples]
     run.override("qir", {"facts": facts, "target": target})
 
 
@@ -167,6 +159,5 @@ def find_first_edited_steps(run: Run, lost: Run) -> list[str]:
             changed.add(key)
     for step in lost.steps:
         if step.key in changed or step.agent in changed:
-            parts = [other.agent for other in lost.steps if other.parent == step.key]
-            return [step.agent, *parts]
+            return [step.agent, *(part.agent for part in lost.steps if part.parent == step.key)]
     return [*filter(None, [find_first_agent(run, changed)])]

@@ -19,7 +19,7 @@ from kgwb.run import Run
 from kgwb.run.systems import load_file
 from kgwb.text import fit_width, single_line
 
-LAB_MODULES = ("one", "two", "three")
+LAB_MODULES = {1: "one", 2: "two", 3: "three"}
 MAX_HINTS = 3
 MAX_NAME_CHARS = 30
 """Characters of the name of a lab of one's own."""
@@ -81,15 +81,17 @@ class Task:
         "TASK.rubric.1" and so on, for a point each. So do the parts of a lesson: "TASK.found",
         "TASK.lesson" and "TASK.question". Those that the texts lack are left out.
         """
-        hint_keys = self.hints or self._list_keys("hint", texts)
+        hints = self.hints or self._list_keys("hint", texts)
         rubric = self.rubric or dict.fromkeys(self._list_keys("rubric", texts), 1.0)
-        keys = {part: f"{self.name}.{part}" for part in LESSON_PARTS}
-        known = {part: key for part, key in keys.items() if texts.has(key)}
-        lesson = {part: texts.get(key) for part, key in (known | {**self.lesson}).items()}
+        lesson = {}
+        for part in LESSON_PARTS:
+            key = self.lesson.get(part, f"{self.name}.{part}")
+            if part in self.lesson or texts.has(key):
+                lesson[part] = texts.get(key)
         return replace(
             self,
             title=texts.get(self.title),
-            hints=tuple(map(texts.get, hint_keys)),
+            hints=tuple(map(texts.get, hints)),
             lesson=lesson,
             rubric={texts.get(criterion): most for criterion, most in rubric.items()},
             texts=texts,
@@ -97,8 +99,7 @@ class Task:
 
     def _list_keys(self, part: str, texts: Texts) -> list[str]:
         """Return the keys "TASK.PART.1" and so on, at most MAX_HINTS, that the texts have."""
-        numbers = range(1, MAX_HINTS + 1)
-        keys = [f"{self.name}.{part}.{number}" for number in numbers]
+        keys = [f"{self.name}.{part}.{number}" for number in range(1, MAX_HINTS + 1)]
         return list(filter(texts.has, keys))
 
 
@@ -180,11 +181,9 @@ class Lab:
         """Return a task by its name. Raises InputError, which lists the names, if there is no such task."""
         if name in self.tasks:
             return self.tasks[name]
-        known = ", ".join(self.tasks)
-        shown_name = str(name)[:40]
         raise InputError(
-            f"lab {self.number} has no task {shown_name!r}",
-            hint=f"choose one of its tasks: {known}",
+            f"lab {self.number} has no task {str(name)[:40]!r}",
+            hint=f"choose one of its tasks: {', '.join(self.tasks)}",
         )
 
     def hidden(self, task: str) -> Callable[[AnswerCheck], AnswerCheck]:
@@ -231,12 +230,10 @@ def find_lab(number: int | str) -> Lab:
     """
     if isinstance(number, str) and number.endswith(".py"):
         return _load_own_lab(Path(number).expanduser())
-    numbers = range(1, len(LAB_MODULES) + 1)
-    if not isinstance(number, int) or number not in numbers:
+    if number not in LAB_MODULES:
         hint = "give 1, 2 or 3, or the file of a lab of your own"
         raise InputError(f"kgwb has no lab {number!r}", hint=hint)
-    module_name = LAB_MODULES[number - 1]
-    module = importlib.import_module(f"kgwb.labs.{module_name}")
+    module = importlib.import_module(f"kgwb.labs.{LAB_MODULES[int(number)]}")
     shipped: Lab = module.LAB
     return replace(shipped, tasks=dict(shipped.tasks))
 
@@ -311,10 +308,8 @@ def compare_choices(
     "{choice}" in the first two stands for the smallest such choice. Order and repetitions of the
     choices do not count.
     """
-    unknown_choices = set(chosen).difference(options)
-    if unknown_choices:
-        return say(unknown, choice=min(unknown_choices))
-    wrong_choices = set(chosen).difference(right)
-    if wrong_choices:
-        return say(wrong, choice=min(wrong_choices))
+    for allowed, text in ((options, unknown), (right, wrong)):
+        others = set(chosen).difference(allowed)
+        if others:
+            return say(text, choice=min(others))
     return missing if set(right).difference(chosen) else ""

@@ -61,33 +61,25 @@ class Texts:
         self.texts = texts
         """By key."""
 
-    def get(self, key: str, **values: object) -> str:
-        """Return the text of a key, with each "{name}" replaced by the value of that name.
+    def get(self, problem: Problem, /, **values: object) -> str:
+        """Return the text of a key, or of a message, with each "{name}" replaced by the value of that name.
 
         A key without a text is itself the text. A value that is a message is rendered first. A
         placeholder without a value stays as it is.
         """
+        if isinstance(problem, Message):
+            return self.get(problem.key, **problem.values)
 
         def value_of(placeholder: re.Match[str]) -> str:
-            """Return the text that replaces a matched placeholder.
-
-            A value that is a message is rendered, and any other becomes ``str``. A placeholder whose
-            name has no value stays as it is.
-            """
+            """Return the text that replaces a matched placeholder."""
             value = values.get(placeholder[1], placeholder[0])
-            return self.render(value) if isinstance(value, Message) else str(value)
+            return self.get(value) if isinstance(value, Message) else str(value)
 
-        return PLACEHOLDER.sub(value_of, self.texts.get(key, key))
+        return PLACEHOLDER.sub(value_of, self.texts.get(problem, problem))
 
     def has(self, key: str) -> bool:
         """Return whether there is a text with this key."""
         return key in self.texts
-
-    def render(self, problem: Problem) -> str:
-        """Return the text of a message with its values, or the text of a key; a plain text is returned as it is."""
-        if isinstance(problem, Message):
-            return self.get(problem.key, **problem.values)
-        return self.get(problem)
 
 
 def list_languages() -> list[str]:
@@ -105,35 +97,26 @@ def load_texts(language: str = "", lab_file: Path | None = None) -> Texts:
     language, or if one cannot be read.
     """
     language = language or os.environ.get(LANGUAGE_VARIABLE, "") or DEFAULT_LANGUAGE
-    found_paths = _find_catalogues(language, lab_file)
-    if not found_paths:
+    paths = _list_catalogues(language, lab_file)
+    found = _read_catalogues(paths)
+    if not found:
         languages = ", ".join(list_languages())
-        looked_for = " or ".join(path.name for path in _list_catalogues(language, lab_file))
+        looked_for = " or ".join(path.name for path in paths) or "none"
         hint = f"choose one of {languages}, write such a file, or give the path of one that ends in .po"
         raise InputError(
-            f"there is no catalogue for the language {language!r}: {looked_for or 'none'} was looked for",
+            f"there is no catalogue for the language {language!r}: {looked_for} was looked for",
             hint=hint,
         )
-    english_paths = _find_catalogues(DEFAULT_LANGUAGE, lab_file)
-    catalogues = []
-    for path in (*found_paths, *english_paths):
-        modified_ns = path.stat().st_mtime_ns
-        catalogues.append(_read_catalogue(path, modified_ns))
-    texts = Texts(language, ChainMap(*catalogues))
-    if lab_file and not any(FRAME_KEY in found for found in catalogues[: len(found_paths)]):
+    english = _read_catalogues(_list_catalogues(DEFAULT_LANGUAGE, lab_file))
+    texts = Texts(language, ChainMap(*found, *english))
+    if lab_file and not any(FRAME_KEY in catalogue for catalogue in found):
         warnings.warn(
             f"the words around the tasks, such as “{texts.get(FRAME_KEY)}”, are in English: "
-            f"{found_paths[0].name} does not have them. Copy the entries from lab.heading to "
+            f"{paths[0].name} does not have them. Copy the entries from lab.heading to "
             f"again.hidden from {FOLDER / 'en.po'}, and translate them",
             stacklevel=4,  # where kgwb.lab is called
         )
     return texts
-
-
-def _find_catalogues(language: str, lab_file: Path | None) -> list[Path]:
-    """Return the catalogues of a language that there are, the one to look into first first."""
-    paths = _list_catalogues(language, lab_file)
-    return [path for path in paths if path.is_file()]
 
 
 def _list_catalogues(language: str, lab_file: Path | None) -> list[Path]:
@@ -152,6 +135,11 @@ def _list_catalogues(language: str, lab_file: Path | None) -> list[Path]:
     return paths
 
 
+def _read_catalogues(paths: list[Path]) -> list[dict[str, str]]:
+    """Return the texts of each catalogue that there is, by their keys."""
+    return [_read_catalogue(path, path.stat().st_mtime_ns) for path in paths if path.is_file()]
+
+
 @cache
 def _read_catalogue(path: Path, changed_at: int) -> dict[str, str]:
     """Parse a .po file, and return its texts by key; the result is kept until the file changes.
@@ -160,7 +148,6 @@ def _read_catalogue(path: Path, changed_at: int) -> dict[str, str]:
     without a text, and those that are marked as fuzzy, are left out. Raises InputError for a file
     that cannot be read or parsed.
     """
-    hint = "open it in an editor of .po files, such as Poedit: it shows what is wrong"
     with disk.os_errors_as_input_error(
         f"cannot read the catalogue of translations {path}", "check the path"
     ):
@@ -168,7 +155,10 @@ def _read_catalogue(path: Path, changed_at: int) -> dict[str, str]:
     try:
         catalogue = read_po(io.BytesIO(data), abort_invalid=True)
     except (PoFileError, ValueError) as exc:
-        raise InputError(f"{path} is not a catalogue of translations: {exc}", hint=hint) from exc
+        raise InputError(
+            f"{path} is not a catalogue of translations: {exc}",
+            hint="open it in an editor of .po files, such as Poedit: it shows what is wrong",
+        ) from exc
     texts = {}
     for entry in catalogue:
         if entry.id and entry.string and not entry.fuzzy:

@@ -40,9 +40,7 @@ def check_best_f1(answer: NamedNumber) -> Problem:
         return _list_systems()
     if abs(f1 - means[system]) > F1_TOLERANCE:
         return say("3.1.other-mean", system=system)
-    if means[system] < max(means.values()):
-        return "3.1.not-highest"
-    return ""
+    return "3.1.not-highest" if means[system] < max(means.values()) else ""
 
 
 @LAB.task()
@@ -54,13 +52,10 @@ def check_fewest_model_calls(system: str) -> Problem:
     system = to_name(system)
     medians = {}
     for name in recorded_systems():
-        calls = [answer.totals.model_calls for answer in answers_of_system(name)]
-        medians[name] = median(calls)
+        medians[name] = median(answer.totals.model_calls for answer in answers_of_system(name))
     if system not in medians:
         return _list_systems()
-    if medians[system] > min(medians.values()):
-        return "3.2.not-lowest"
-    return ""
+    return "3.2.not-lowest" if medians[system] > min(medians.values()) else ""
 
 
 @LAB.task()
