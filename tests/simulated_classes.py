@@ -29,8 +29,7 @@ from pathlib import Path
 from kgwb.labs.answers import StoredAnswer
 from kgwb.labs.copies import find_copies
 from kgwb.labs.hand_ins import HandIn, TaskProgress
-from kgwb.labs.rows import CollectedWork
-from kgwb.labs.submissions import FoundFile
+from kgwb.labs.rows import Submission
 from kgwb.labs.tasks import load_lab
 
 ANSWERS = tomllib.loads((Path(__file__).parent / "lab_answers.toml").read_text(encoding="utf-8"))
@@ -118,7 +117,7 @@ def copy_work(copier: Student, original: HandIn, way: str) -> dict[str, TaskProg
     return tasks
 
 
-def simulate_class(seed: int, size: int = CLASS_SIZE) -> tuple[list[CollectedWork], list[set[str]]]:
+def simulate_class(seed: int, size: int = CLASS_SIZE) -> tuple[list[Submission], list[set[str]]]:
     """The works of a class, and the names in its copying groups."""
     rng = random.Random(seed)
     names = [f"student {number}" for number in range(size)]
@@ -143,7 +142,7 @@ def simulate_class(seed: int, size: int = CLASS_SIZE) -> tuple[list[CollectedWor
         for name in copiers:
             tasks = copy_work(Student(rng, natural), works[original], way)
             works[name] = HandIn(kgwb_lab=1, student=name, tasks=tasks)
-    rows = [CollectedWork(FoundFile(name, hand_in=work), name=name) for name, work in works.items()]
+    rows = [Submission(name, hand_in=work, name=name) for name, work in works.items()]
     return rows, list(map(set, groups))
 
 

@@ -2,15 +2,12 @@
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from unittest.mock import Mock
 
 import pytest
 from lab_classes import hand_in
 from lost_repairs import REFERENCE_REPAIRS, find_first_wrong_agents
-from rdflib import URIRef
 
 import kgwb
 from kgwb.cli import main
@@ -18,7 +15,6 @@ from kgwb.errors import InputError
 from kgwb.kg.label_search import normalize
 from kgwb.labs import LabWork, recorded
 from kgwb.labs.collecting import collect_hand_ins
-from kgwb.labs.live import try_prompt
 from kgwb.labs.material import format_reply
 from kgwb.labs.pages import render_class_page
 from kgwb.labs.points import Grading
@@ -26,8 +22,6 @@ from kgwb.labs.recorded import FIRST_WRONG_AGENTS, open_lost_run
 from kgwb.labs.tasks import LAB_MODULES, MAX_HINTS, load_lab
 from kgwb.labs.texts import load_texts, translate_notebook
 from kgwb.llm import Scripted
-from kgwb.records import to_data
-from kgwb.run.answers import Answer, Value
 from kgwb.run.prompts import Prompts
 
 NUMBERS = range(1, len(LAB_MODULES) + 1)
@@ -129,10 +123,8 @@ def test_work_is_kept_and_handed_in(here: Path) -> None:
 REJECTED = {
     "bomb.json": "[" * 100_000,
     "code.json": "__import__('os').system('x')",
-    "large.json": '{"kgwb_lab": 1, "student": "' + "x" * 1_100_000 + '"}',
     "wrong.json": '{"kgwb_lab": 1, "tasks": {"1.1": {"state": "<b>"}}}',
     "other.json": '{"kgwb_lab": 1, "tasks": {"8.8": {}}}',
-    "lab.json": '{"kgwb_lab": 99}',
     "text.json": "\x00\xff",
 }
 """Files that are not hand-ins."""
@@ -163,9 +155,9 @@ def test_the_class_page_shows_all_hand_ins_as_text(
     [collected] = collect_hand_ins(tmp_path, skipped={file})
     assert [work.name for work in collected.works] == ["<i>Bob", "Ada", "Cleo", "lab1.json"]
     assert (collected.count_solved("1.1"), collected.stuck_students("1.1")) == (1, ["<i>Bob"])
-    problems = {row.file.place: row.problem for row in collected.missing}
+    problems = {row.place: row.problem for row in collected.missing}
     assert set(problems) == set(REJECTED)
-    assert "99" in problems["lab.json"] and "8.8" in problems["other.json"]
+    assert "8.8" in problems["other.json"]
     assert str(collected) in capsys.readouterr().out
     page = file.read_text()
     assert page == render_class_page([collected], Grading())
@@ -215,60 +207,44 @@ def test_a_recording_with_a_model_asks_it_only_what_an_edit_needs() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "agent", "is_ungrounded"),
+    ("name", "agent", "attempts", "is_ungrounded"),
     [
-        ("paper/chatty_kg/1", "predicate_selection", False),
-        ("paper/dog/1", "linguist", False),
-        ("paper/robodata/1", "observation", False),
-        ("paper/ragonite/2", "tool_selector", False),
-        ("paper/ragonite/7", "tool_selector", False),
-        ("paper/ragonite/8", "tool_selector", False),
-        ("paper/dog/2", "own_knowledge", True),
-        ("paper/triad/1", "query_choice", False),
-        ("paper/triad/3", "own_knowledge", True),
+        ("paper/chatty_kg/1", "predicate_selection", 1, False),
+        ("paper/chatty_kg/2", "qir", 2, False),
+        ("paper/dog/1", "linguist", 2, False),
+        ("paper/robodata/1", "observation", 7, False),
+        ("paper/ragonite/2", "tool_selector", 3, False),
+        ("paper/ragonite/7", "tool_selector", 3, False),
+        ("paper/ragonite/8", "tool_selector", 3, False),
+        ("paper/dog/2", "own_knowledge", 1, True),
+        ("paper/triad/1", "query_choice", 1, False),
+        ("paper/triad/2", "triplets", 2, False),
+        ("paper/triad/3", "own_knowledge", 1, True),
     ],
 )
 def test_recordings_of_the_profile_paper_have_what_their_paper_is_named_for(
-    name: str, agent: str, is_ungrounded: bool
+    name: str, agent: str, attempts: int, is_ungrounded: bool
 ) -> None:
     run = kgwb.recording(name)
     assert run.settings.profile == "paper"
-    assert any(step.agent == agent and step.attempts for step in run.steps)
+    assert sum(len(step.attempts) for step in run.steps if step.agent == agent) == attempts
     assert run.answer is not None and run.answer.ungrounded is is_ungrounded
-
-
-def test_a_recording_has_a_reply_that_the_triples_validator_refused() -> None:
-    refused, accepted = kgwb.recording("paper/chatty_kg/2")["qir"].attempts
-    assert "no triple names an entity" in [check.problem for check in refused.checks]
-    assert not any(check.problem for check in accepted.checks)
-    tries = [step.key for step in kgwb.recording("paper/triad/2").steps if step.agent == "triplets"]
-    assert len(tries) == 2
 
 
 def test_f1_of_a_recorded_answer_is_of_its_things_and_not_of_their_labels(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    dune = Answer("list", (Value(URIRef("http://e/dune"), "Dune"),))
-    row = {"question": "Which?", "answers": ["http://e/other"], "answer_labels": ["Dune"]}
-    monkeypatch.setattr(recorded, "list_recordings", lambda: {"films/own/1": ROOT})
-    monkeypatch.setattr(recorded, "recording", lambda name: Mock(answer=dune))
-    monkeypatch.setattr(recorded, "load_questions", lambda graph: (row,))
-    [answer] = recorded.answers_of_system.__wrapped__("own")
+    row = recorded.load_questions("films")[0]
+    others = [dict(row) | {"answers": ["http://e/other"]}]
+    monkeypatch.setattr(recorded, "list_recordings", lambda: {"films/dog/1": ROOT})
+    monkeypatch.setattr(recorded, "load_questions", lambda graph: others)
+    [answer] = recorded.answers_of_system.__wrapped__("dog")
     assert (answer.labels, answer.f1) == (answer.gold_labels, 0.0)
 
 
 def test_recordings_are_small() -> None:
     files = list((ROOT / "recordings").rglob("*.gz"))
     assert sum(file.stat().st_size for file in files) <= 10_000_000
-
-
-def test_an_edit_that_was_not_executed_is_said_and_not_judged_by_the_old_answer() -> None:
-    run = open_lost_run(3)
-    translated = {"text": "Who directed The Godfather?"}
-    run.override("translator", to_data(run.output("translator")) | translated)
-    feedback = kgwb.lab(1, None).check("1.9", run)
-    assert feedback.state == "wrong" and "go()" in feedback.text
-    assert kgwb.lab(1, None).check("1.9", run.go()).state == "right"
 
 
 @pytest.mark.parametrize("number", REFERENCE_REPAIRS)
@@ -280,29 +256,6 @@ def test_each_reference_repair_is_right(number: int, monkeypatch: pytest.MonkeyP
         feedback = kgwb.lab(1, None).check(f"1.{6 + number}", run.go())
         assert feedback.state == "right", feedback.text
     assert find_first_wrong_agents(number) == FIRST_WRONG_AGENTS[number]
-
-
-def test_what_students_think_is_handed_in_and_shown_to_the_class(tmp_path: Path) -> None:
-    work = kgwb.lab(1, None)
-    work.discuss("1.1", "It <depends>")
-    work.hand_in("Ada", tmp_path)
-    [collected] = collect_hand_ins(tmp_path)
-    assert "It &lt;depends&gt;" in render_class_page([collected])
-
-
-def test_a_check_that_fails_in_itself_says_so_and_does_not_count(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    work = kgwb.lab(1, None)
-    task = work.lab.tasks["1.1"]
-
-    def fail(answer: object) -> str:
-        raise ZeroDivisionError
-
-    monkeypatch.setitem(work.lab.tasks, "1.1", replace(task, check=fail))
-    feedback = work.check("1.1", [1])
-    assert feedback.state == "wrong" and "ZeroDivisionError" in feedback.text
-    assert work.submission.progress("1.1").tries == 0
 
 
 def test_a_prompt_that_misleads_and_muted_triples_are_tried_with_a_model() -> None:
@@ -327,7 +280,7 @@ def test_a_prompt_is_tried_with_a_model_and_each_question_says_what_came_of_it()
     reply = format_reply(["Spirited Away"], ("Spirited Away", "release date", "?who"))
     prompt = Prompts().text("chatty_kg/qir") + "\nBe brief.\n"
     model = Scripted({"chatty_kg/qir": ["no JSON", reply, *["no JSON"] * 9]})
-    first, *others = try_prompt(prompt, model)
+    first, *others = kgwb.lab(2, None).try_live("2.1", prompt, model)
     assert (first.attempts, first.is_right) == (2, True)
     assert {(tried.attempts, tried.is_right) for tried in others} == {(0, False)}
     assert "Be brief." in model.requests[0].messages[-1].content

@@ -25,7 +25,6 @@ from kgwb.labs.roster import Pseudonyms
 
 QUERY = """SELECT ?film WHERE {{ ?film fl:director fl:Stanley_Kubrick ; fl:runtime ?m {}}} ORDER BY DESC(?m) LIMIT 1"""
 PREFIX = "PREFIX fl: <https://kgwb.example/films/> "
-TRIPLES = [("?film", "directed by", "Christopher Nolan"), ("?film", "starring", "Michael Caine")]
 EXPLODING_QUERY = PREFIX + "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l }"
 
 
@@ -35,10 +34,7 @@ def do_lab(*, right: bool = True) -> LabWork:
     work.check("1.1", [1])
     if right:
         work.check("1.1", [2, 4, 5])
-    work.check("1.3", TRIPLES)
     work.check("1.4", "https://kgwb.example/films/Solaris_novel")
-    work.check("1.5", ["based on"])
-    work.check("1.6", PREFIX + QUERY.format(""))
     run = open_lost_run(4)
     facts = [{"subject": "?answer", "relation": "composer", "object": "Joe Hisaishi"}]
     work.check("1.10", run.override("qir", {"facts": facts, "target": "?answer"}).go())
@@ -138,8 +134,6 @@ def test_a_job_that_does_not_end_well_takes_no_other_with_it(
 @pytest.mark.parametrize(
     ("place", "student_id", "late"),
     [
-        ("Ada Lovelace_1234_assignsubmission_file/lab1.json", "1234", ""),
-        ("lovelaceada_1234_56789_lab1-Ada.json", "1234", ""),
         ("lovelaceada_LATE_1234_56789_lab1-Ada.json", "1234", "yes"),
         ("Abgaben/Lovelace_Ada_alovelace_77/lab1.json", "alovelace", ""),
         ("ada+lab1+2026-11-24 19:30:00.1234 UTC+x1/lab1.json", "ada", ""),
@@ -167,8 +161,8 @@ def test_links_broken_zips_and_submissions_without_a_file_are_said(tmp_path: Pat
     nested = write_zip(tmp_path / "nested.zip", {"lab1.json": data})
     write_zip(folder / "all.zip", {"Cleo_8_assignsubmission_file/mine.zip": nested.read_bytes()})
     [collected] = collect_hand_ins(folder)
-    assert [work.file.student_id for work in collected.works] == ["8"]
-    assert {work.file.place for work in collected.missing} == {
+    assert [work.student_id for work in collected.works] == ["8"]
+    assert {work.place for work in collected.missing} == {
         "link.json",
         "linked",
         "broken.zip",
@@ -180,7 +174,7 @@ def test_a_zip_that_unpacks_to_gigabytes_is_not_read_whole(tmp_path: Path) -> No
     write_zip(tmp_path / "bomb.zip", {"lab1.json": b"[" * 50_000_000})
     [collected] = collect_hand_ins(tmp_path)
     [row] = collected.missing
-    assert row.file.place == "bomb.zip/lab1.json" and "large" in row.problem
+    assert row.place == "bomb.zip/lab1.json" and "large" in row.problem
 
 
 def test_points_are_weighted_and_lateness_is_told_by_the_time_of_the_platform(
@@ -190,11 +184,12 @@ def test_points_are_weighted_and_lateness_is_told_by_the_time_of_the_platform(
     work.hint("1.2")
     for student, time in (("Ada", "17:59:00"), ("=cmd()", "18:01:00")):
         work.hand_in(student, tmp_path / "class" / f"{student}+lab1+2026-11-24 {time} UTC")
-    options = ["--due", "2026-11-24T18:00+00:00", "--points", "1.10=2.5"]
+    options = ["--due=2026-11-24T18:00+00:00", "--points=1.10=2.5", "--late-percent=20"]
     second, first = collect(tmp_path / "class", *options)
     assert (first["late"], second["late"]) == ("no", "yes")
-    assert (first["1.10"], first["1.2"], first["total"]) == ("2.5", "0", "7.5")
-    assert (first["tries"], first["hints"]) == ("7", "1")
+    assert (first["1.10"], first["1.2"], first["total"]) == ("2.5", "0", "4.5")
+    assert (first["tries"], first["hints"]) == ("4", "1")
+    assert second["total"] == "3.6" and "1 day late" in second["remarks"]
     assert second["student"] == "'=cmd()"  # a spreadsheet must not compute it
 
 
@@ -233,24 +228,26 @@ def test_with_pseudonyms_no_name_is_shown_and_a_student_keeps_the_pseudonym(
 
 
 STUDENTS = ["Ada", "Bob", "Cleo"]
+FORMULAS = ["=1+1", "+1", "-1", "@SUM(A1)", "\tx", "'=1", "''=1", "'quoted'", "O'Neil", "'"]
 
 
 @pytest.mark.parametrize("deleted", [[], ["Bob"], ["Cleo"], STUDENTS])
-def test_a_pseudonym_is_never_given_to_a_second_student(deleted: list[str], tmp_path: Path) -> None:
+def test_a_pseudonym_is_never_given_to_a_second_student_and_is_no_formula(
+    deleted: list[str], tmp_path: Path
+) -> None:
     file = tmp_path / "pseudonyms.csv"
     earlier = Pseudonyms(file)
-    given = {name: earlier.of_student(name, "") for name in STUDENTS}
+    given = {name: earlier.of_student(name, name) for name in (*FORMULAS, *STUDENTS)}
     earlier.save()
-    lines = file.read_text().splitlines()
-    kept = [line for line in lines if not any(f",{name}," in line for name in deleted)]
-    file.write_text("\n".join([*kept, ""]))
+    rows = list(csv.reader(StringIO(file.read_text())))
+    assert not [cell for row in rows for cell in row if cell.startswith(("=", "+", "-", "@", "\t"))]
+    with file.open("w", newline="") as stream:
+        csv.writer(stream).writerows(row for row in rows if row[1] not in deleted)
     later = Pseudonyms(file)
-    for name in STUDENTS:
-        if name not in deleted:
-            assert later.of_student(name, "") == given[name]
-    new = [later.of_student(name, "") for name in ("Dora", "Emil")]
-    assert not set(new) & set(given.values())
-    assert len(set(new)) == 2
+    kept = given.keys() - deleted
+    assert {name: later.of_student(name, name) for name in kept} == {n: given[n] for n in kept}
+    new = {later.of_student(name, "") for name in ("Dora", "Emil")}
+    assert len(new - set(given.values())) == 2
 
 
 def test_pseudonyms_of_earlier_versions_are_kept_and_one_given_twice_is_an_error(
@@ -267,26 +264,16 @@ def test_pseudonyms_of_earlier_versions_are_kept_and_one_given_twice_is_an_error
         Pseudonyms(file)
 
 
-def test_a_spreadsheet_computes_no_cell_of_the_pseudonyms(tmp_path: Path) -> None:
-    file = tmp_path / "pseudonyms.csv"
-    names = ["=1+1", "+1", "-1", "@SUM(A1)", "\tx", "'=1", "''=1", "'quoted'", "O'Neil", "'"]
-    earlier = Pseudonyms(file)
-    given = {name: earlier.of_student(name, name) for name in names}
-    earlier.save()
-    for row in csv.reader(StringIO(file.read_text())):
-        assert not any(cell.startswith(("=", "+", "-", "@", "\t")) for cell in row)
-    later = Pseudonyms(file)
-    assert {name: later.of_student(name, name) for name in names} == given
-
-
 def test_the_page_sums_up_by_stage_and_by_the_agent_blamed_first(tmp_path: Path) -> None:
     work = kgwb.lab(1, None)
     run = open_lost_run(4)
     selected = run.output("predicate_selection")
     work.check("1.10", run.override("predicate_selection", selected).go())
     work.check("1.4", "https://kgwb.example/films/Solaris_novel")
+    work.discuss("1.1", "It <depends>")
     work.hand_in("Ada", tmp_path)
     [collected] = collect_hand_ins(tmp_path)
+    assert "It &lt;depends&gt;" in render_class_page([collected])
     assert collected.agents_blamed_first("1.10") == [("predicate_selection", 1)]
     assert collected.solved_by_stage()["link"] == (1, 2)
     assert collected.weakest_stage() == "understand"

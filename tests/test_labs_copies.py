@@ -8,8 +8,7 @@ from simulated_classes import count_found, simulate_class
 from kgwb.labs.answers import StoredAnswer
 from kgwb.labs.copies import RIGHT, TIMES, TRIES, WRONG, find_copies
 from kgwb.labs.hand_ins import HandIn, TaskProgress
-from kgwb.labs.rows import CollectedWork, Remark
-from kgwb.labs.submissions import FoundFile
+from kgwb.labs.rows import Remark, Submission
 from kgwb.labs.tasks import load_lab
 
 LAB = load_lab(1)
@@ -30,11 +29,11 @@ def solve(*answers: str, second: int = 0) -> TaskProgress:
     )
 
 
-def make_row(name: str, **tasks: TaskProgress) -> CollectedWork:
+def make_row(name: str, **tasks: TaskProgress) -> Submission:
     """The row of a work; tasks are named as t1 for 1.1."""
     by_name = {f"1.{key[1:]}": progress for key, progress in tasks.items()}
     hand_in = HandIn(kgwb_lab=1, student=name, tasks=by_name)
-    return CollectedWork(FoundFile(name, hand_in=hand_in), name=name)
+    return Submission(name, hand_in=hand_in, name=name)
 
 
 def copied(remarks: list[Remark]) -> list[set[str]]:

@@ -1,7 +1,6 @@
 """The list of a class: who did not hand in, whose a submission is, and the grades in the forms of Moodle and Canvas."""
 
 import csv
-import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -12,9 +11,12 @@ import kgwb
 from kgwb.cli import main
 from kgwb.errors import InputError
 from kgwb.labs.collecting import collect_hand_ins
+from kgwb.labs.hand_ins import HandIn, TaskProgress
 from kgwb.labs.pages import render_class_page
 from kgwb.labs.points import Grading
 from kgwb.labs.roster import Pseudonyms, Roster
+from kgwb.labs.rows import Submission
+from kgwb.labs.tasks import load_lab
 from kgwb.run.steps import utc_now
 
 WORKSHEET = (
@@ -152,20 +154,17 @@ def test_absent_students_have_pseudonyms_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("hours", "total", "late"),
-    [(-1, "5", "no"), (0, "5", "no"), (1, "4", "yes"), (25, "3", "yes"), (900, "0", "yes")],
+    ("hours", "total", "days"), [(-1, 5, 0), (0, 5, 0), (1, 4, 1), (25, 3, 2), (900, 0, 38)]
 )
 def test_points_are_taken_off_for_each_day_that_has_begun(
-    tmp_path: Path, hours: int, total: str, late: str
+    hours: int, total: float, days: int
 ) -> None:
-    file = hand_in("Ada", tmp_path / "class", RIGHT)
     due = datetime(2026, 1, 6, tzinfo=UTC)
-    written = {"written": (due + timedelta(hours=hours)).isoformat()}
-    file.write_text(json.dumps(json.loads(file.read_text()) | written))
-    options = ["--points", "1.1=5", "--due", due.isoformat(), "--late-percent", "20"]
-    [row] = collect(file.parent, *options)
-    assert (row["total"], row["late"]) == (total, late)
-    assert ("late" in row["remarks"]) == (late == "yes")
+    written = (due + timedelta(hours=hours)).isoformat()
+    tasks = {"1.1": TaskProgress(state="solved")}
+    work = Submission("Ada", hand_in=HandIn(kgwb_lab=1, written=written, tasks=tasks))
+    grading = Grading({"1.1": 5}, due, 20)
+    assert (grading.total_of(load_lab(1), work), grading.days_late(work)) == (total, days)
 
 
 @pytest.mark.parametrize("text", ["", "a,b\n1,2\n", "name\n"])

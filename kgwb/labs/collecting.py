@@ -11,8 +11,8 @@ from kgwb.disk import __version__
 from kgwb.labs.copies import find_copies
 from kgwb.labs.rechecking import check_again
 from kgwb.labs.roster import Pseudonyms, Roster
-from kgwb.labs.rows import CollectedHandIns, CollectedWork, Remark, group, remark_on
-from kgwb.labs.submissions import FoundFile, read_submissions
+from kgwb.labs.rows import CollectedHandIns, Remark, Submission, group, remark_on
+from kgwb.labs.submissions import read_submissions
 from kgwb.labs.tasks import Lab, load_lab
 from kgwb.text import list_first, look_of, tell_apart
 
@@ -41,58 +41,65 @@ def collect_hand_ins(
     paths of files and folders that nobody handed in. Raises InputError if the folder cannot be
     read or has no files.
     """
-    rows: list[CollectedWork] = []
+    rows: list[Submission] = []
     files = read_submissions(Path(folder), open_lab, skipped)
     for submission in group(files, lambda file: file.student_id or file.place):
         rows += _make_rows(submission)
     if roster:
-        rows = [replace(row, listed=roster.find(row.file)) for row in rows]
-    works = [row for row in rows if row.file.hand_in]
-    missing = [row for row in rows if not row.file.hand_in]
+        listed = [
+            roster.find(row.student_id, row.student_name, row.hand_in.student) for row in rows
+        ]
+        rows = [replace(row, listed=student) for row, student in zip(rows, listed, strict=True)]
+    missing = [row for row in rows if row.is_missing]
+    labs = {row.hand_in.kgwb_lab for row in rows if not row.is_missing}
     collected = []
-    for name in sorted({work.hand_in.kgwb_lab for work in works} or {1}, key=str):
-        of_lab = [work for work in works if work.hand_in.kgwb_lab == name]
+    for name in sorted(labs or {1}, key=str):
+        works = [row for row in rows if row.hand_in.kgwb_lab == name]
         if roster:
-            present = {row.listed for row in (*of_lab, *missing)}
+            present = {row.listed for row in (*works, *missing)}
             absent = [student for student in roster.students if student not in present]
-            missing += [CollectedWork(FoundFile(""), listed=student) for student in absent]
-        collected.append(
-            _collect_lab(
-                open_lab(name), of_lab, missing, pseudonyms, check=check, is_listed=bool(roster)
-            )
+            missing += [Submission("", listed=student) for student in absent]
+        of_lab = _collect_lab(
+            open_lab(name),
+            works,
+            missing,
+            pseudonyms,
+            check=check,
+            is_listed=bool(roster),
         )
+        collected.append(of_lab)
         missing = []
     return collected
 
 
-def _make_rows(submission: Sequence[FoundFile]) -> list[CollectedWork]:
+def _make_rows(submission: Sequence[Submission]) -> list[Submission]:
     """Return a row for each hand-in of a student's files. What could not be read stands in the first one.
 
     Files without a hand-in have one row, whose place is their folder, or the only file.
     """
-    handed_in = [file for file in submission if file.hand_in]
+    handed_in = [file for file in submission if not file.is_missing]
     if handed_in:
         unread = tuple(file for file in submission if file.problem)
-        return [CollectedWork(handed_in[0], unread), *map(CollectedWork, handed_in[1:])]
+        return [replace(handed_in[0], others=unread), *handed_in[1:]]
     first = submission[0]
     place = os.path.commonpath([file.place for file in submission]) or first.student_id
     found = tuple(file for file in submission if not file.place.endswith("/"))
-    return [CollectedWork(replace(first, place=place), found)]
+    return [replace(first, place=place, others=found)]
 
 
-def _describe_missing(lab: Lab, work: CollectedWork) -> str:
+def _describe_missing(lab: Lab, work: Submission) -> str:
     """Return what was found in a submission without a hand-in, and which file to ask for."""
-    if not work.file.place:
+    if not work.place:
         return "nothing was handed in"
     found = []
     for file in work.others:
-        found.append(f"{file.name} ({file.problem})" if file.problem else file.name)
+        found.append(f"{file.file_name} ({file.problem})" if file.problem else file.file_name)
     listed = list_first(found, MAX_FOUND) or "nothing"
     asked = f'{lab.file_stem}-NAME-ID.json, which lab.hand_in("NAME") writes'
     return f"no hand-in, found: {listed}; ask for the file {asked}"
 
 
-def _hide(work: CollectedWork, pseudonyms: Pseudonyms | None) -> CollectedWork:
+def _hide(work: Submission, pseudonyms: Pseudonyms | None) -> Submission:
     """Return a copy of a row with pseudonyms for the student's name and id and for the files' paths.
 
     A student without a name is told apart by the path. Without ``pseudonyms`` the row stays as it
@@ -100,23 +107,23 @@ def _hide(work: CollectedWork, pseudonyms: Pseudonyms | None) -> CollectedWork:
     """
     if pseudonyms is None:
         return work
-    student = pseudonyms.of_student(work.student or work.file.place, work.file.student_id)
-    file = replace(
-        work.file,
-        place=work.file.place and pseudonyms.of_file(work.file.place),
-        hand_in=work.file.hand_in and work.hand_in.model_copy(update={"student": student}),
+    student = pseudonyms.of_student(work.student or work.place, work.student_id)
+    others = [replace(other, place=pseudonyms.of_file(other.place)) for other in work.others]
+    return replace(
+        work,
+        place=work.place and pseudonyms.of_file(work.place),
+        hand_in=work.hand_in.model_copy(update={"student": student}),
         student_id=student,
         student_name="",
+        others=tuple(others),
+        listed=work.listed and replace(work.listed, name=student, keys=frozenset()),
     )
-    listed = work.listed and replace(work.listed, name=student, keys=frozenset())
-    others = [replace(other, place=pseudonyms.of_file(other.place)) for other in work.others]
-    return replace(work, file=file, listed=listed, others=tuple(others))
 
 
 def _collect_lab(
     lab: Lab,
-    works: Sequence[CollectedWork],
-    missing: Sequence[CollectedWork],
+    works: Sequence[Submission],
+    missing: Sequence[Submission],
     pseudonyms: Pseudonyms | None,
     *,
     check: bool,
@@ -134,7 +141,7 @@ def _collect_lab(
         latest.append(last)
         for earlier in before:
             if earlier.hand_in.tasks != last.hand_in.tasks:
-                text = f"not counted: {earlier.file.place}, an earlier state"
+                text = f"not counted: {earlier.place}, an earlier state"
                 remarks.append(remark_on([last], text))
     named = _with_distinct_names(latest)
     if check:
@@ -152,7 +159,7 @@ def _collect_lab(
     return CollectedHandIns(lab, tuple(named), tuple(missing), tuple(remarks))
 
 
-def _remark_on_work(lab: Lab, work: CollectedWork) -> Iterator[str]:
+def _remark_on_work(lab: Lab, work: Submission) -> Iterator[str]:
     """Yield the remarks on one hand-in: another version, unread files, impossible states, failed checks.
 
     Impossible is a solved task without tries, an open one with tries, and more answers than tries.
@@ -162,7 +169,7 @@ def _remark_on_work(lab: Lab, work: CollectedWork) -> Iterator[str]:
     if version and version != __version__:
         yield f"written by kgwb {version}; this is {__version__}"
     for file in work.others:
-        yield f"{file.name} was not read: {file.problem}"
+        yield f"{file.file_name} was not read: {file.problem}"
     for name in lab.tasks:
         progress = hand_in.progress(name)
         if progress.state == "solved" and not progress.tries:
@@ -176,30 +183,30 @@ def _remark_on_work(lab: Lab, work: CollectedWork) -> Iterator[str]:
         yield f"{name} is {state} in the file: {problem}"
 
 
-def _group_states(works: Sequence[CollectedWork]) -> list[list[CollectedWork]]:
+def _group_states(works: Sequence[Submission]) -> list[list[Submission]]:
     """Return the files of each work of each student in a list, the oldest first.
 
     A student is who handed in and the name in the file; names are compared by their looks. A file
     without a work's identity is one of its own. A file without a name, as it is kept beside a
     notebook, is left out if a named one of the same work and submission is there.
     """
-    by_work = group(works, lambda work: (work.identity, work.file.student_id))
     counted = []
-    for files in by_work:
+    for files in group(works, lambda work: (work.identity, work.student_id)):
         counted += [file for file in files if file.hand_in.student] or files
-    counted.sort(key=lambda work: (work.when, work.file.changed, work.file.place))
+    counted.sort(key=lambda work: (work.when, work.changed, work.place))
     return group(
-        counted, lambda work: (work.identity, work.file.student_id, _look(work.hand_in.student))
+        counted,
+        lambda work: (work.identity, work.student_id, _look(work.hand_in.student)),
     )
 
 
-def _remark_on_alike(works: Sequence[CollectedWork]) -> list[Remark]:
+def _remark_on_alike(works: Sequence[Submission]) -> list[Remark]:
     """Return remarks on several hand-ins that share a student's name, by its looks, or a work's identity.
 
     Empty if all are distinct.
     """
     remarks = []
-    for alike in group(works, lambda work: _look(work.student) or work.file.place):
+    for alike in group(works, lambda work: _look(work.student) or work.place):
         if len(alike) > 1:
             remarks.append(remark_on(alike, f"{len(alike)} hand-ins have one name"))
     for alike in group(works, lambda work: work.identity):
@@ -208,14 +215,14 @@ def _remark_on_alike(works: Sequence[CollectedWork]) -> list[Remark]:
     return remarks
 
 
-def _with_distinct_names(works: Sequence[CollectedWork]) -> list[CollectedWork]:
+def _with_distinct_names(works: Sequence[Submission]) -> list[Submission]:
     """Return copies of the works with the name to show, sorted by it regardless of case.
 
     A name that several works have is followed by the file's path in brackets. A hand-in without a
     name gets the path.
     """
-    short = [work.student if _look(work.student) else work.file.place for work in works]
-    forms = (short.__getitem__, lambda number: f"{short[number]} ({works[number].file.place})")
+    short = [work.student if _look(work.student) else work.place for work in works]
+    forms = (short.__getitem__, lambda number: f"{short[number]} ({works[number].place})")
     names = tell_apart(range(len(works)), forms, fold_case=True)
     named = [replace(work, name=names[number]) for number, work in enumerate(works)]
     return sorted(named, key=lambda work: (work.name.casefold(), work.name))

@@ -10,7 +10,7 @@ from math import log
 from typing import NamedTuple
 
 from kgwb.labs.hand_ins import HandIn
-from kgwb.labs.rows import CollectedWork, Remark, group, remark_on
+from kgwb.labs.rows import Remark, Submission, group, remark_on
 from kgwb.labs.tasks import Lab
 
 MIN_COMPARED_CHARS = 30
@@ -44,7 +44,7 @@ _Traits = Mapping[str, set[_Trait]]
 """The traits of a work by task."""
 
 
-def find_copies(lab: Lab, works: Sequence[CollectedWork]) -> list[Remark]:
+def find_copies(lab: Lab, works: Sequence[Submission]) -> list[Remark]:
     """Return a remark for each group of works that were probably copied, and for other equal answers.
 
     Two works are compared task by task: the times of tries, the wrong answers, the numbers of tries

@@ -7,7 +7,8 @@ each grader. Of several grades of one answer by one person the last counts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -18,7 +19,6 @@ from kgwb.bench import judgements
 from kgwb.bench.statistics import compute_weighted_kappa, mean_of_known
 from kgwb.errors import InputError
 from kgwb.labs.hand_ins import TaskProgress
-from kgwb.labs.tasks import Task
 from kgwb.show.tables import Table
 from kgwb.text import shorten, single_line
 
@@ -87,27 +87,11 @@ class HandGrades:
         """Return the grades that count of a person, by answer."""
         return self._grades.get(grader, {})
 
-    def add(
-        self,
-        grader: str,
-        task: Task,
-        answer: OpenAnswer,
-        points: Sequence[float],
-        comment: str = "",
-    ) -> None:
-        """Grade an answer by the rubric of its task, and write the grader's file.
+    def add(self, grader: str, grade: HandGrade) -> None:
+        """Keep a grade, and write the grader's file. Raises InputError if it cannot be written.
 
-        What the person has said in another window meanwhile stays in the file. ``points`` are those
-        of each criterion. Raises InputError if one is not from 0 to the criterion's most points, and
-        if the file cannot be written.
+        What the person has said in another window meanwhile stays in the file.
         """
-        for (criterion, most), given in zip(task.rubric.items(), points, strict=True):
-            if not 0 <= given <= most:
-                raise InputError(
-                    f"the grade was not saved: “{criterion}” has no points from 0 to {most:g}",
-                    hint="give each criterion its points; half points are possible",
-                )
-        grade = HandGrade(**answer._asdict(), points=tuple(points), comment=comment)
         path = judgements.file_of(self.folder, GRADES_FILES, grader)
         self._write(grader, path, [*self._read(path), grade])
 
@@ -120,7 +104,12 @@ class HandGrades:
         self._write(grader, path, lines[:-1])
         return lines[-1]
 
-    def _write(self, grader: str, path: Path, lines: list[HandGrade]) -> None:
+    def _write(
+        self,
+        grader: str,
+        path: Path,
+        lines: list[HandGrade],
+    ) -> None:
         with disk.os_errors_as_input_error(f"cannot write {path}", judgements.WRITING_HINT):
             disk.write_json_lines(path, map(HandGrade.model_dump, lines))
         self._keep(grader, lines)
@@ -139,12 +128,10 @@ class HandGrades:
         Empty with fewer than two graders.
         """
         totals: dict[str, dict[OpenAnswer, float]] = {}
-        answers: dict[OpenAnswer, None] = {}
         for grader, grades in self._grades.items():
             totals[grader] = {answer: grade.total for answer, grade in grades.items()}
-            answers |= dict.fromkeys(grades)
         rows = []
-        for answer in answers:
+        for answer in dict.fromkeys(chain.from_iterable(totals.values())):
             points = [str(given.get(answer, "–")) for given in totals.values()]
             if len({*points, "–"}) > 2:
                 text = shorten(single_line(answer.answer or answer.discussion), MAX_SHOWN_CHARS)

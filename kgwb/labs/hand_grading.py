@@ -76,10 +76,8 @@ class HandGrading(Live):
     def _find_ungraded(self) -> OpenAnswer:
         """Return the first answer without a grade; the first of all if all have one."""
         grades = self.grades
-        for answer in self.answers:
-            if answer not in grades:
-                return answer
-        return self.answers[0]
+        ungraded = (answer for answer in self.answers if answer not in grades)
+        return next(ungraded, self.answers[0])
 
     def view(self) -> Html:
         """Render how far the person is, the answers by task, the selected answer, and its form."""
@@ -105,15 +103,23 @@ class HandGrading(Live):
     def do_grade(self, event: Event) -> str:
         """Keep the points and the comment of the form, and show the next answer without a grade.
 
-        Returns a message if all have one. Raises what ``HandGrades.add`` raises.
+        Returns a message if all have one. Raises InputError if the points of a criterion are not from 0 to
+        its most points, and if the file cannot be written.
         """
         form = form_of(event)
         task = self.tasks[self.selected.task]
         points = []
-        for number in range(len(task.rubric)):
+        for number, (criterion, most) in enumerate(task.rubric.items()):
             typed = form.get(f"points-{number}", "").replace(",", ".")
-            points.append(float(typed) if NUMBER.fullmatch(typed) else -1.0)
-        self.file.add(self.grader, task, self.selected, points, form.get("comment", "").strip())
+            if not NUMBER.fullmatch(typed) or not 0 <= float(typed) <= most:
+                raise InputError(
+                    f"the grade was not saved: “{criterion}” has no points from 0 to {most:g}",
+                    hint="give each criterion its points; half points are possible",
+                )
+            points.append(float(typed))
+        comment = form.get("comment", "").strip()
+        grade = HandGrade(**self.selected._asdict(), points=tuple(points), comment=comment)
+        self.file.add(self.grader, grade)
         self.selected = self._find_ungraded()
         if len(self.grades) < len(self.answers):
             return ""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from kgwb.labs.hand_grades import HandGrades, OpenAnswer
 from kgwb.labs.hand_ins import HandIn, TaskProgress, write_file
-from kgwb.labs.rows import CollectedHandIns, CollectedWork
+from kgwb.labs.rows import CollectedHandIns, Submission
 from kgwb.labs.tasks import Lab, Task
 from kgwb.labs.texts import Texts
 from kgwb.records import frozen
@@ -124,7 +124,7 @@ def render_class_page(collected: Sequence[CollectedHandIns], grading: Grading | 
 # --- what students get back
 
 
-def render_student_page(lab: Lab, work: CollectedWork, by_hand: HandGrades | None) -> str:
+def render_student_page(lab: Lab, work: Submission, by_hand: HandGrades | None) -> str:
     """Render what a student gets back, as a complete HTML document in the language of the lab.
 
     It has the table of the tasks, in which one that is found wrong again is not solved, and for each
@@ -171,7 +171,7 @@ def save_student_pages(
     works = {}
     for hand_ins in collected:
         for work in hand_ins.works:
-            works[work.file.place] = (hand_ins.lab, work)
+            works[work.place] = (hand_ins.lab, work)
     places = list(works)
     forms = (
         _path_of_page,

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from math import ceil
+from math import ceil, inf
 from pathlib import Path
 
 from kgwb.errors import InputError
 from kgwb.labs.hand_grades import HandGrades, OpenAnswer
-from kgwb.labs.roster import Roster
-from kgwb.labs.rows import CollectedHandIns, CollectedWork
-from kgwb.labs.tables import write_table
+from kgwb.labs.roster import Roster, write_table
+from kgwb.labs.rows import CollectedHandIns, Submission
 from kgwb.labs.tasks import Lab
 from kgwb.text import pluralize, quote_cell, single_line
 
@@ -28,11 +28,9 @@ def parse_points(assignments: Mapping[str, str]) -> dict[str, float]:
     """
     points = {}
     for task, text in assignments.items():
-        try:
+        with suppress(ValueError):
             points[task] = float(text)
-        except ValueError:
-            points[task] = -1.0
-        if not 0 <= points[task] < float("inf"):
+        if not 0 <= points.get(task, -1) < inf:
             raise InputError(
                 f"{text!r} is not a number of points for task {task}",
                 hint=f"write a number from 0 on, such as --points {task}=2",
@@ -49,9 +47,9 @@ def parse_due(text: str) -> datetime:
     try:
         return datetime.fromisoformat(text).astimezone(UTC)
     except (ValueError, OverflowError) as exc:
-        hint = "write it as 2026-11-24T18:00, or with its zone, as 2026-11-24T18:00+01:00"
         raise InputError(
-            f"{text!r} cannot be read as the time when hand-ins were due", hint=hint
+            f"{text!r} cannot be read as the time when hand-ins were due",
+            hint="write it as 2026-11-24T18:00, or with its zone, as 2026-11-24T18:00+01:00",
         ) from exc
 
 
@@ -76,36 +74,34 @@ class Grading:
                 hint="give a number from 0 to 100, such as --late-percent 20",
             )
 
-    def days_late(self, work: CollectedWork) -> int | None:
+    def days_late(self, work: Submission) -> int | None:
         """Return for how many days that have begun a hand-in is late, 0 if it is not; None if that is not known.
 
         It is late by a day at least if the platform says so. A time without a zone is taken as UTC.
         """
         days = None
-        try:
+        with suppress(ValueError):  # the time cannot be read
             handed_in = datetime.fromisoformat(work.when)
             if handed_in.tzinfo is None:
                 handed_in = handed_in.replace(tzinfo=UTC)
-            if self.due and not work.problem:
+            if self.due and not work.is_missing:
                 days = max(0, ceil((handed_in - self.due) / timedelta(days=1)))
-        except ValueError:  # the time cannot be read
-            pass
-        return max(1, days or 0) if work.file.is_late else days
+        return max(1, days or 0) if work.is_late else days
 
-    def points_by_hand(self, work: CollectedWork, task: str) -> float | None:
+    def points_by_hand(self, work: Submission, task: str) -> float | None:
         """Return the points that people gave a hand-in for a task; None if nobody did."""
         if self.by_hand is None:
             return None
         return self.by_hand.points_of(OpenAnswer.of_progress(task, work.hand_in.progress(task)))
 
-    def points_of(self, work: CollectedWork, task: str) -> float:
+    def points_of(self, work: Submission, task: str) -> float:
         """Return the points that a hand-in has for a task, before what is taken off because it is late."""
         given = self.points_by_hand(work, task)
         if given is not None:
             return given
         return self.points.get(task, DEFAULT_POINTS) if work.is_solved(task) else 0.0
 
-    def total_of(self, lab: Lab, work: CollectedWork) -> float:
+    def total_of(self, lab: Lab, work: Submission) -> float:
         """Return the points of a hand-in for all tasks, less what is taken off because it is late."""
         total = sum(self.points_of(work, name) for name in lab.tasks)
         kept_percent = 100 - self.late_percent * (self.days_late(work) or 0)
@@ -130,49 +126,53 @@ def save_points(
                 f"points were given for the task {name!r}, which no collected lab has",
                 hint=f"give points for the tasks {', '.join(names)}",
             )
-    headings = ["lab", "id", "student", *names, "total", "tries", "hints", "late", "time"]
-    headings += ["version", "file", "remarks"]
-    rows = [headings]
+    rows = []
     for hand_ins in collected:
         for work in hand_ins.rows:
-            row = _make_row(hand_ins, work, grading)
+            row = _make_row(hand_ins, work, grading, names)
             # A cell is one line, with a quote before what a spreadsheet would compute.
-            rows.append([quote_cell(single_line(row.get(name, ""))) for name in headings])
-    return write_table(path, rows)
+            rows.append({heading: quote_cell(single_line(cell)) for heading, cell in row.items()})
+    return write_table(path, [rows[0], *(row.values() for row in rows)])
 
 
-def _make_row(collected: CollectedHandIns, work: CollectedWork, grading: Grading) -> dict[str, str]:
-    """Return the cells of a hand-in by their heading; the tasks of other labs have none.
-
-    Numbers are written without needless zeros.
-    """
+def _make_row(
+    collected: CollectedHandIns,
+    work: Submission,
+    grading: Grading,
+    tasks: Iterable[str],
+) -> dict[str, object]:
+    """Return the cells of a hand-in by their heading, of which some are ``tasks``; those of other labs are empty."""
     lab = collected.lab
-    hand_in = work.hand_in
-    row = {name: f"{grading.points_of(work, name):g}" for name in lab.tasks}
+    progress = work.hand_in.tasks.values()
     days_late = grading.days_late(work)
     remarks = [work.problem, *collected.remarks_on(work)]
     if days_late and grading.late_percent:
         remarks.append(
             f"{pluralize(days_late, 'day')} late: {grading.late_percent:g} % less for each"
         )
-    row |= {
-        "lab": str(lab.number),
-        "id": work.file.student_id,
+    points = {name: f"{grading.points_of(work, name):g}" for name in lab.tasks}
+    return {
+        "lab": lab.number,
+        "id": work.student_id,
         "student": work.student,
+        **dict.fromkeys(tasks, ""),
+        **points,
         "total": f"{grading.total_of(lab, work):g}",
-        "tries": str(sum(progress.tries for progress in hand_in.tasks.values())),
-        "hints": str(sum(progress.hints for progress in hand_in.tasks.values())),
+        "tries": sum(task.tries for task in progress),
+        "hints": sum(task.hints for task in progress),
         "late": LATE_WORDS[min(days_late, 1)] if days_late is not None else "",
         "time": work.when,
-        "version": hand_in.kgwb_version,
-        "file": work.file.place,
+        "version": work.hand_in.kgwb_version,
+        "file": work.place,
         "remarks": "; ".join(filter(None, remarks)),
     }
-    return row
 
 
 def save_grades(
-    roster: Roster, collected: Sequence[CollectedHandIns], path: Path, grading: Grading
+    roster: Roster,
+    collected: Sequence[CollectedHandIns],
+    path: Path,
+    grading: Grading,
 ) -> Path:
     """Write the roster's table with the totals of each lab to a file, and return its path.
 

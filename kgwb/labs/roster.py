@@ -1,14 +1,19 @@
-"""The students of a class: their list, as a learning platform exports it, with the grades, and their pseudonyms."""
+"""The students of a class: their list, as a learning platform exports it, with the grades, and their pseudonyms.
+
+Both are CSV tables, as spreadsheets and learning platforms read and write them.
+"""
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Iterable, Mapping
+from io import StringIO
 from pathlib import Path, PurePosixPath
 
+from kgwb import disk
 from kgwb.errors import InputError
-from kgwb.labs.submissions import FoundFile
-from kgwb.labs.tables import read_table, write_table
+from kgwb.labs.hand_ins import write_file
 from kgwb.records import frozen
 from kgwb.text import quote_cell, unquote_cell
 
@@ -32,6 +37,34 @@ GRADE_HEADING = re.compile(
 )
 """The column of grades in Moodle's grading worksheet, in its languages."""
 DELIMITERS = ",;\t"
+
+
+def read_table(
+    path: Path,
+    noun: str,
+    hint: str,
+    delimiters: str = ",",
+) -> tuple[list[list[str]], str]:
+    """Return the rows of a CSV table, and its delimiter: the one that its first line has most.
+
+    ``noun`` is what the table is called in the error. Raises InputError if the file cannot be read,
+    is not in UTF-8, or is no table.
+    """
+    try:
+        text = disk.read_text(path, "utf-8-sig")
+        delimiter = max(delimiters, key=text.partition("\n")[0].count)
+        return list(csv.reader(StringIO(text, newline=""), delimiter=delimiter)), delimiter
+    except (OSError, UnicodeDecodeError, csv.Error) as exc:
+        raise InputError(
+            f"cannot read {noun} {path}: {exc}", hint=f"{hint}; it must be saved as CSV in UTF-8"
+        ) from exc
+
+
+def write_table(path: Path, rows: Iterable[Iterable[str]], delimiter: str = ",") -> Path:
+    """Write a CSV table, and return its path. Raises InputError if it cannot be written."""
+    text = StringIO()
+    csv.writer(text, delimiter=delimiter).writerows(rows)
+    return write_file(path, text.getvalue())
 
 
 @frozen
@@ -63,7 +96,8 @@ class Roster:
             "name a CSV table with a column for names or ids, such as Moodle's or Canvas's grades"
         )
         self._rows, self._delimiter = read_table(path, "the class", hint, DELIMITERS)
-        self.students = list(filter(None, map(self._read_student, range(1, len(self._rows)))))
+        students = map(self._read_student, range(1, len(self._rows)))
+        self.students = list(filter(None, students))
         if not self.students:
             raise InputError(f"there are no students in {path}", hint=hint)
 
@@ -96,14 +130,9 @@ class Roster:
         keys = frozenset(map(_to_key, (name, *ids))) - {""}
         return RosterStudent(number, name, keys)
 
-    def find(self, file: FoundFile) -> RosterStudent | None:
-        """Return the student who handed in a file; None if that is nobody of the class, or not clear.
-
-        The id that the platform, the folder or the file's name says counts first, then the name
-        that the platform says, then the name that the student wrote.
-        """
-        written = file.hand_in.student if file.hand_in else ""
-        for text in (file.student_id, file.student_name, written):
+    def find(self, *texts: str) -> RosterStudent | None:
+        """Return the student whom the first text names that names one; None if that is nobody, or not clear."""
+        for text in texts:
             found = [student for student in self.students if _to_key(text) in student.keys]
             if found:
                 return found[0] if len(found) == 1 else None

@@ -1,55 +1,91 @@
-"""The rows of a class: one for each work and each submission without one, and remarks on them."""
+"""What was handed in, as rows of a class: one for each work and each submission without one, and remarks on them."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import field
+from functools import partial
+from pathlib import PurePosixPath
 from typing import TypeVar
 
 from kgwb.labs.hand_ins import HandIn
 from kgwb.labs.roster import RosterStudent
-from kgwb.labs.submissions import FoundFile
 from kgwb.labs.tasks import STAGES, Lab, Stage
 from kgwb.records import frozen
 from kgwb.text import pluralize, single_line
 
 T = TypeVar("T")
+NO_LAB = 0
+"""Stands for the lab of a submission without a hand-in."""
 
 
 @frozen
-class CollectedWork:
-    """A row of a class: a work that a student handed in, or a submission without one."""
+class Submission:
+    """A file that was handed in, or an empty folder, whose ``place`` then ends in "/".
 
-    file: FoundFile
-    """The file that counts. Of a submission without a hand-in, its folder or its only file."""
-    others: tuple[FoundFile, ...] = ()
-    """The other files of the submission that could not be read; without a hand-in, all its files."""
+    It is a row of a class, if it is the file of a work that counts, or a submission without a hand-in.
+    """
+
+    place: str
+    """Its path in the folder, through zips: "class.zip/Ada_1_assignsubmission_file/lab1.json".
+
+    Of a submission without a hand-in, its folder or its only file; empty if there is none.
+    """
+    data: bytes = b""
+    hand_in: HandIn = field(default_factory=partial(HandIn, kgwb_lab=NO_LAB))
+    """What it holds; one of NO_LAB if it is no hand-in."""
     problem: str = ""
-    """Why there is no hand-in, what was found, and which file to ask for; empty if there is one."""
+    """Why it could not be read; of a row without a hand-in, what was found, and which file to ask for.
+
+    It is empty for a hand-in, and for a file that does not end in ".json".
+    """
+    student_id: str = ""
+    """Who handed it in, as the learning platform, the folder or the file's name says; empty if none does."""
+    student_name: str = ""
+    """The student's name, if the learning platform says it."""
+    changed: str = ""
+    """When it was handed in or last changed, in UTC, ISO 8601."""
+    is_time_of_platform: bool = False
+    """Whether the platform says when it was handed in, which a student cannot change."""
+    is_late: bool = False
+    """Whether the platform says that it was late."""
+
+    others: tuple[Submission, ...] = ()
+    """Of a row, the student's other files that could not be read; without a hand-in, all files."""
     listed: RosterStudent | None = None
     """Who it is in the list of the class; None if that is nobody, or there is no list."""
     name: str = ""
-    """The student as shown. Of students with one name, the name is followed by the file."""
+    """The student as shown in a row. Of students with one name, the name is followed by the file."""
     disagreements: Mapping[str, str] = field(default_factory=dict)
     """By task, why the state in the file is not that of its answer; empty if it was not checked."""
 
     @property
-    def hand_in(self) -> HandIn:
-        """What the file holds; without a hand-in, one of an open lab."""
-        return self.file.hand_in or HandIn(kgwb_lab=1)
+    def file_name(self) -> str:
+        """The name of the file without its folders."""
+        return PurePosixPath(self.place).name
+
+    @property
+    def folder(self) -> str:
+        """Where it is: its path without its name."""
+        return self.place.rpartition("/")[0]
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether it is no hand-in."""
+        return self.hand_in.kgwb_lab == NO_LAB
 
     @property
     def identity(self) -> str:
         """The identity of the work; of one that names none, the path of its file."""
-        return self.hand_in.work_id or self.file.place
+        return self.hand_in.work_id or self.place
 
     @property
     def student(self) -> str:
         """The student's name: as the class's list, the file, the platform or the folder says it; may be empty."""
         if self.listed:
             return self.listed.name
-        return self.hand_in.student or self.file.student_name or self.file.student_id
+        return self.hand_in.student or self.student_name or self.student_id
 
     @property
     def when(self) -> str:
@@ -58,9 +94,9 @@ class CollectedWork:
         It is the platform's time, else the one that kgwb wrote in the file, which a student can
         change, else the file's on the disk.
         """
-        if self.file.is_time_of_platform or not self.hand_in.written:
-            return self.file.changed
-        return self.hand_in.written
+        if self.is_time_of_platform:
+            return self.changed
+        return self.hand_in.written or self.changed
 
     def is_solved(self, task: str) -> bool:
         """Return whether a task counts as solved: in the file, and if checked, again."""
@@ -74,7 +110,7 @@ class Remark:
 
     text: str
     places: tuple[str, ...]
-    """The files of the rows that it concerns: ``CollectedWork.file.place``."""
+    """The files of the rows that it concerns."""
 
 
 @frozen
@@ -82,14 +118,14 @@ class CollectedHandIns:
     """The rows of a class in one lab."""
 
     lab: Lab
-    works: tuple[CollectedWork, ...]
+    works: tuple[Submission, ...]
     """One row for each work, by the student's name."""
-    missing: tuple[CollectedWork, ...] = ()
+    missing: tuple[Submission, ...] = ()
     """The rows of submissions without a hand-in, by the student's name."""
     remarks: tuple[Remark, ...] = ()
 
     @property
-    def rows(self) -> tuple[CollectedWork, ...]:
+    def rows(self) -> tuple[Submission, ...]:
         """All rows: those with a hand-in first."""
         return self.works + self.missing
 
@@ -133,13 +169,13 @@ class CollectedHandIns:
             return None
         return min(parts, key=lambda stage: parts[stage][0] / parts[stage][1])
 
-    def remarks_on(self, row: CollectedWork) -> list[str]:
+    def remarks_on(self, row: Submission) -> list[str]:
         """Return all remarks that concern a row."""
-        return [remark.text for remark in self.remarks if row.file.place in remark.places]
+        return [remark.text for remark in self.remarks if row.place in remark.places]
 
     def all_remarks(self) -> list[str]:
         """Return all remarks, those on a single row written "NAME: REMARK"."""
-        names = {work.file.place: work.name for work in self.rows}
+        names = {work.place: work.name for work in self.rows}
         lines = []
         for remark in self.remarks:
             text = remark.text
@@ -171,11 +207,11 @@ class CollectedHandIns:
         return "\n".join(lines)
 
 
-def remark_on(works: Sequence[CollectedWork], text: str) -> Remark:
+def remark_on(works: Sequence[Submission], text: str) -> Remark:
     """Return a remark on some works, which names several after a colon."""
     if len(works) > 1:
         text += ": " + ", ".join(work.name for work in works)
-    return Remark(text, tuple(work.file.place for work in works))
+    return Remark(text, tuple(work.place for work in works))
 
 
 def group(items: Iterable[T], key_of: Callable[[T], Hashable]) -> list[list[T]]:

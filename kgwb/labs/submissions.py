@@ -10,6 +10,7 @@ import re
 import stat
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -23,9 +24,9 @@ from zoneinfo import ZoneInfo
 
 from kgwb import disk
 from kgwb.errors import InputError
-from kgwb.labs.hand_ins import MAX_FILE_BYTES, TOO_LARGE, HandIn, parse_hand_in
+from kgwb.labs.hand_ins import MAX_FILE_BYTES, TOO_LARGE, parse_hand_in
+from kgwb.labs.rows import Submission, group
 from kgwb.labs.tasks import Lab
-from kgwb.records import frozen
 from kgwb.text import look_of
 
 MAX_MEMBERS = 5_000
@@ -67,42 +68,9 @@ READ_ERRORS = (
 """What reading a zip or a file can raise."""
 
 
-@frozen
-class FoundFile:
-    """A file that was handed in, or an empty folder, whose ``place`` then ends in "/"."""
-
-    place: str
-    """Its path in the folder, through zips: "class.zip/Ada_1_assignsubmission_file/lab1.json"."""
-    data: bytes = b""
-    hand_in: HandIn | None = None
-    """What it holds; None if it is no hand-in."""
-    problem: str = ""
-    """Why it could not be read; empty if it was, and of a file that does not end in ".json"."""
-    student_id: str = ""
-    """Who handed it in, as the learning platform, the folder or the file's name says; empty if none does."""
-    student_name: str = ""
-    """The student's name, if the learning platform says it."""
-    changed: str = ""
-    """When it was handed in or last changed, in UTC, ISO 8601."""
-    is_time_of_platform: bool = False
-    """Whether the platform says when it was handed in, which a student cannot change."""
-    is_late: bool = False
-    """Whether the platform says that it was late."""
-
-    @property
-    def name(self) -> str:
-        """The name of the file without its folders."""
-        return PurePosixPath(self.place).name
-
-    @property
-    def folder(self) -> str:
-        """Where it is: its path without its name."""
-        return self.place.rpartition("/")[0]
-
-
 def read_submissions(
     folder: Path, open_lab: Callable[[int | str], Lab], skipped: Collection[Path] = ()
-) -> list[FoundFile]:
+) -> list[Submission]:
     """Read all files in a folder or a zip, and return them with what they hold and whose they are.
 
     They are sorted by time and then by path. Hidden files and folders and those at the paths ``skipped`` are
@@ -118,7 +86,7 @@ def read_submissions(
             if not {path, *path.parents}.isdisjoint(skipped):
                 continue
             for file in _read_path(path, root):
-                if file.name == NBGRADER_TIME_FILE:
+                if file.file_name == NBGRADER_TIME_FILE:
                     times[file.folder] = file.data.decode(errors="replace")
                 else:
                     files.append(_parse_file(file, open_lab))
@@ -132,7 +100,7 @@ def read_submissions(
     return sorted(with_students, key=lambda file: (file.changed, file.place))
 
 
-def _parse_file(file: FoundFile, open_lab: Callable[[int | str], Lab]) -> FoundFile:
+def _parse_file(file: Submission, open_lab: Callable[[int | str], Lab]) -> Submission:
     """Return a file with the hand-in that its data describe, or with the reason why they describe none.
 
     The data are removed. A hand-in must be for a known lab, and have no tasks that its lab lacks.
@@ -140,13 +108,12 @@ def _parse_file(file: FoundFile, open_lab: Callable[[int | str], Lab]) -> FoundF
     if not file.data:
         return file
     try:
-        hand_in = parse_hand_in(file.name, file.data)
-        known = open_lab(hand_in.kgwb_lab).tasks
+        hand_in = parse_hand_in(file.file_name, file.data)
+        lab = open_lab(hand_in.kgwb_lab)
         for name in hand_in.tasks:
-            if name not in known:
-                raise InputError(f"lab {hand_in.kgwb_lab} has no task {name!r}", hint="")
+            lab.find_task(name)
     except InputError as exc:
-        problem = exc.message.removeprefix(f"{file.name} is ")
+        problem = exc.message.removeprefix(f"{file.file_name} is ")
         return replace(file, data=b"", problem=problem)
     return replace(file, data=b"", hand_in=hand_in)
 
@@ -170,34 +137,34 @@ def _is_shown(name: str) -> bool:
     return not name.startswith(".") and name not in SKIPPED_NAMES
 
 
-def _read_path(path: Path, root: Path) -> Iterator[FoundFile]:
+def _read_path(path: Path, root: Path) -> Iterator[Submission]:
     """Yield what is at a path on the disk, as ``_read_file`` does. What is no regular file is not opened."""
     place = root.name if path == root else path.relative_to(root).as_posix()
     status = path.lstat()
     changed = _format_time(datetime.fromtimestamp(status.st_mtime, UTC))
     if stat.S_ISREG(status.st_mode):
-        yield from _read_file(FoundFile(place, changed=changed), lambda: path.open("rb"))
+        yield from _read_file(Submission(place, changed=changed), lambda: path.open("rb"))
     elif stat.S_ISDIR(status.st_mode):
-        yield FoundFile(f"{place}/")
+        yield Submission(f"{place}/")
     else:
-        yield FoundFile(place, changed=changed, problem="it is a link or no regular file")
+        yield Submission(place, changed=changed, problem="it is a link or no regular file")
 
 
 def _read_file(
-    found: FoundFile, open_file: Callable[[], IO[bytes]], zips: int = 0
-) -> Iterator[FoundFile]:
+    found: Submission, open_file: Callable[[], IO[bytes]], zips: int = 0
+) -> Iterator[Submission]:
     """Yield a file, with its data if it ends in ".json"; of a zip, the files in it.
 
     ``zips`` is the number of zips that the file is in. A zip in a zip is unpacked in memory, but
     none in that. A file that is too large or cannot be read is yielded with that problem. A zip
     itself is yielded only with a problem.
     """
-    suffix = PurePosixPath(found.name).suffix.casefold()
+    suffix = PurePosixPath(found.place).suffix.casefold()
     is_zip = suffix == ".zip"
     if is_zip and zips > 1:
         yield replace(found, problem="it is a zip in a zip in a zip")
         return
-    if not is_zip and suffix != ".json" and found.name != NBGRADER_TIME_FILE:
+    if not is_zip and suffix != ".json" and found.file_name != NBGRADER_TIME_FILE:
         yield found
         return
     max_bytes = MAX_NESTED_BYTES if is_zip else MAX_FILE_BYTES
@@ -218,7 +185,7 @@ def _read_file(
         yield replace(found, data=data, problem="" if data else "it is empty")
 
 
-def _read_zip(source: IO[bytes], found: FoundFile, zips: int) -> Iterator[FoundFile]:
+def _read_zip(source: IO[bytes], found: Submission, zips: int) -> Iterator[Submission]:
     """Yield the first MAX_MEMBERS files in a zip, and its folders without files, also the zip as a whole.
 
     If not all can be read, ``found``, the zip, is yielded with that problem. A zip can have several
@@ -242,13 +209,13 @@ def _read_zip(source: IO[bytes], found: FoundFile, zips: int) -> Iterator[FoundF
                 while path in files:
                     path = path.with_stem(f"{path.stem} (2)")
                 files.add(path)
-                file = FoundFile(f"{found.place}/{path}", changed=_time_of_member(member))
+                file = Submission(f"{found.place}/{path}", changed=_time_of_member(member))
                 yield from _read_file(file, partial(archive.open, member), zips + 1)
     except READ_ERRORS as exc:
         yield replace(found, problem=f"it is not a zip that can be read: {exc}")
         return
     for folder in sorted(folders - filled):
-        yield FoundFile(f"{PurePosixPath(found.place) / folder}/")
+        yield Submission(f"{PurePosixPath(found.place) / folder}/")
 
 
 def _format_time(time: datetime) -> str:
@@ -258,52 +225,48 @@ def _format_time(time: datetime) -> str:
 
 def _time_of_member(member: ZipInfo) -> str:
     """Return when a member of a zip was changed, taken as UTC, in ISO 8601; "" if it has no valid time."""
-    try:
+    with suppress(ValueError):
         return _format_time(datetime(*member.date_time, tzinfo=UTC))
-    except ValueError:
-        return ""
+    return ""
 
 
-def _set_time(file: FoundFile, text: str) -> FoundFile:
+def _set_time(file: Submission, text: str) -> Submission:
     """Return a copy of a file with the time that nbgrader says, as in "2026-11-24 19:30:00.123456 UTC".
 
     The file itself is returned if that is no time.
     """
-    words = text.split()
-    try:
-        zone = ZoneInfo(words[2]) if len(words) > 2 else UTC
-        time = datetime.fromisoformat(" ".join(words[:2]))
-        utc = time.replace(tzinfo=time.tzinfo or zone).astimezone(UTC)
-    except (ValueError, KeyError, OverflowError):
-        return file
-    return replace(file, changed=_format_time(utc), is_time_of_platform=True)
+    with suppress(ValueError, KeyError, OverflowError):
+        date, clock, *zones = text.split()
+        time = datetime.fromisoformat(f"{date} {clock}")
+        if not time.tzinfo:
+            time = time.replace(tzinfo=ZoneInfo(*zones[:1] or ["UTC"]))
+        utc = _format_time(time.astimezone(UTC))
+        return replace(file, changed=utc, is_time_of_platform=True)
+    return file
 
 
 # Whose a file is
 
 
-def _add_students(files: Iterable[FoundFile], *, depth: int) -> list[FoundFile]:
+def _add_students(files: Iterable[Submission], *, depth: int) -> list[Submission]:
     """Return copies of the files with what their paths say about student, time and lateness.
 
     ``depth`` is the number of folders and zips around the students' own. A folder in which works
     have MIN_CLASS_NAMES names or more is such a one, too.
     """
-    by_student: dict[str, list[FoundFile]] = {}
-    for file in files:
-        with_student = _add_student(file, depth)
-        by_student.setdefault(with_student.student_id, []).append(with_student)
     result = []
-    for group in by_student.values():
-        names = {look_of(file.hand_in.student).casefold() for file in group if file.hand_in}
-        has_folders = any(file.place.count("/") > depth for file in group)
+    with_students = [_add_student(file, depth) for file in files]
+    for of_student in group(with_students, lambda file: file.student_id):
+        names = {look_of(file.hand_in.student).casefold() for file in of_student}
+        has_folders = any(file.place.count("/") > depth for file in of_student)
         if has_folders and len(names - {""}) >= MIN_CLASS_NAMES:
-            result += _add_students(group, depth=depth + 1)
+            result += _add_students(of_student, depth=depth + 1)
         else:
-            result += group
+            result += of_student
     return result
 
 
-def _add_student(file: FoundFile, depth: int) -> FoundFile:
+def _add_student(file: Submission, depth: int) -> Submission:
     """Return a copy of a file with what its path says about student, time and lateness.
 
     The forms of PLATFORM_PLACES come first, then the folder of ILIAS. In a folder of no known
@@ -326,18 +289,14 @@ def _add_student(file: FoundFile, depth: int) -> FoundFile:
         ilias = ILIAS_FOLDER.fullmatch(folder)
         if ilias:
             return replace(file, student_id=ilias["id"])
-    if folders:
-        return replace(file, student_id=re.sub(r"(?i)\.zip$", "", folders[0]))
-    return replace(file, student_id=_student_of_stem(file))
+    student_id = re.sub(r"(?i)\.zip$", "", folders[0]) if folders else _student_of_stem(file)
+    return replace(file, student_id=student_id)
 
 
-def _student_of_stem(file: FoundFile) -> str:
+def _student_of_stem(file: Submission) -> str:
     """Return the stem of a file's name, or "" if it is a name that kgwb gives: "lab1", or one with the work's id."""
-    name = FILE_STEM.fullmatch(file.name)
-    stem = name["stem"] if name else file.name
-    hand_in = file.hand_in
-    if hand_in:
-        lab = hand_in.kgwb_lab
-        if stem in (lab, f"lab{lab}") or stem.endswith(hand_in.work_id):
-            return ""
-    return stem
+    name = FILE_STEM.fullmatch(file.file_name)
+    stem = name["stem"] if name else file.file_name
+    lab = file.hand_in.kgwb_lab
+    is_of_kgwb = stem in (lab, f"lab{lab}") or stem.endswith(file.hand_in.work_id)
+    return "" if is_of_kgwb and not file.is_missing else stem
