@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import secrets
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kgwb.disk import __version__
 from kgwb.errors import InputError
@@ -30,14 +30,11 @@ from kgwb.labs.hand_ins import (
     write_file,
 )
 from kgwb.labs.pages import Feedback, render_lab_page
-from kgwb.labs.tasks import Lab, Task, load_lab
+from kgwb.labs.tasks import Lab, Task, TriedQuestion, load_lab
+from kgwb.llm import ChatModel
 from kgwb.run import Run
 from kgwb.run.steps import utc_now
 from kgwb.text import remove_controls, single_line
-
-if TYPE_CHECKING:
-    from kgwb.labs.live import TriedQuestion
-    from kgwb.llm import ChatModel
 
 MAX_FILE_NAME_CHARS = 80
 """Characters of a student's name in the name of a file."""
@@ -112,18 +109,24 @@ class LabWork:
         self._write(self.path)
         return Feedback(asked, "hint", asked.texts.get("feedback.kept"))
 
-    def try_live(self, task: str, answer: Any, model: ChatModel | str) -> list[TriedQuestion]:
-        """Try an answer to task 2.1, 2.5 or 3.5 with a model, and return what came of each question.
+    def try_live(
+        self,
+        task: str,
+        answer: Any,
+        model: ChatModel | str,
+    ) -> list[TriedQuestion]:
+        """Try an answer to a task, such as 2.1, 2.5 or 3.5, with a model, and return what came of each question.
 
         It is neither checked nor kept. ``model`` is a model, or its specification, such as
-        "ollama:MODEL". Raises InputError for another task, and what asking the model raises.
+        "ollama:MODEL". Raises InputError for a task that cannot be tried, and what asking the model raises.
         """
-        from kgwb.labs.live import LIVE
-
-        if task not in LIVE:
-            hint = f"the tasks that can be tried with a model are {', '.join(LIVE)}"
-            raise InputError(f"task {task[:40]!r} cannot be tried with a model", hint=hint)
-        return LIVE[task](answer, model)
+        try_answer = self.lab.find_task(task).try_live
+        if try_answer is None:
+            raise InputError(
+                f"task {task!r} cannot be tried with a model",
+                hint="of the labs of kgwb, the tasks 2.1, 2.5 and 3.5 can be tried",
+            )
+        return try_answer(answer, model)
 
     def hint(self, task: str) -> Feedback:
         """Return the next hint for a task, count it, and write the count to the file of the work.

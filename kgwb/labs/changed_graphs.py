@@ -18,11 +18,11 @@ from typing import cast
 from pydantic import BaseModel
 
 from kgwb import disk
-from kgwb.errors import OverrideError
+from kgwb.errors import KgwbError, OverrideError
 from kgwb.kg import Graph
 from kgwb.kg.local import LocalGraph
 from kgwb.labs.recorded import set_triples
-from kgwb.labs.tasks import open_sample
+from kgwb.labs.tasks import TriedQuestion, open_sample
 from kgwb.labs.texts import Problem, say
 from kgwb.records import to_data
 from kgwb.run import Run
@@ -109,6 +109,21 @@ def change_sample(sample: str, update: str) -> Graph:
 def answer_labels(run: Run) -> set[str]:
     """Return the labels of a run's answer; empty without an answer."""
     return set(run.answer.labels) if run.answer else set()
+
+
+def judge_live(run: Run, right_labels: set[str]) -> TriedQuestion:
+    """Execute a run, and return its answer, the attempts of the QIR agent, and whether the labels are right.
+
+    A run that fails with a KgwbError has the error's message as its answer, 0 attempts, and is
+    wrong.
+    """
+    try:
+        run.go()
+    except KgwbError as exc:
+        return TriedQuestion(run.question, 0, exc.message, is_right=False)
+    attempts = len(run["qir"].attempts)
+    is_right = answer_labels(run) == right_labels
+    return TriedQuestion(run.question, attempts, str(run.answer), is_right)
 
 
 # One judge of triples, for all tasks in which students write some
@@ -203,7 +218,12 @@ class Triples:
         except OverrideError:
             return None
 
-    def says_class(self, subject: str, relation: str, name: str) -> bool:
+    def says_class(
+        self,
+        subject: str,
+        relation: str,
+        name: str,
+    ) -> bool:
         """Return whether a triple says the class that its subject has by its kind: ("?film", "is a", "film")."""
         names = CLASS_NAMES[min(self.rank_of(subject), PERSON)]
         says_class = CLASS_RELATION.fullmatch(split_words(relation))

@@ -308,7 +308,11 @@ def _add_repair_task(number: int, wrong_agents: frozenset[str]) -> None:
     """Add a task to LAB: to repair the lost run with this number. Its check gets the student's run."""
     stage: Stage = "query" if number == SCHOLARS_RUN else "understand"
 
-    @LAB.task(stage=stage, is_free=True, open_run=partial(open_lost_run, number))
+    @LAB.task(
+        stage=stage,
+        is_free=True,
+        open_run=partial(open_lost_run, number),
+    )
     def check_repaired_run(run: Run) -> Problem:
         """Return "" if the student's run is the lost run, rightly repaired at a first wrong step, else feedback."""
         lost_run = open_lost_run(number)
@@ -348,7 +352,11 @@ def _judge_repair(run: Run, edited: str, *, is_first: bool) -> Problem:
 
 
 def _run_with_triples(
-    question: str, triples: AnswerTriples, target: str, *, until: str | None = None
+    question: str,
+    triples: AnswerTriples,
+    target: str,
+    *,
+    until: str | None = None,
 ) -> Run:
     """Execute Chatty-KG with the model ``rules`` on films, with these triples as the QIR agent's output.
 
@@ -375,7 +383,12 @@ def _compare_answer(run: Run, right_labels: Collection[str]) -> Problem:
     extra = len(labels.difference(right_labels))
     missing = len(set(right_labels) - labels)
     if extra and missing:
-        return say("result.differs", answer=answer, extra=extra, missing=missing)
+        return say(
+            "result.differs",
+            answer=answer,
+            extra=extra,
+            missing=missing,
+        )
     if extra:
         return say("result.too-many", answer=answer, extra=extra)
     if missing:

@@ -14,6 +14,7 @@ from kgwb.errors import InputError
 from kgwb.kg import Graph, open_kg
 from kgwb.kg.embeddings import Embeddings
 from kgwb.labs.texts import Problem, Texts, load_texts, say
+from kgwb.llm import ChatModel
 from kgwb.records import frozen
 from kgwb.run import Run
 from kgwb.run.systems import load_file
@@ -30,6 +31,23 @@ STAGES: tuple[Stage, ...] = get_args(Stage)
 AnswerCheck = Callable[[Any], Problem]
 """Returns what is wrong with an answer, without giving the right one away; "" if it is right."""
 LESSON_PARTS = ("found", "lesson", "question")
+
+
+@frozen
+class TriedQuestion:
+    """What came of a question with a student's prompt or without a student's triples."""
+
+    question: str
+    attempts: int
+    """How many replies the model needed until one was accepted; 0 if none was."""
+    answer: str
+    """The answer, or the error that there was instead."""
+    is_right: bool
+    """Whether the labels of the answer are those that are right."""
+
+
+LiveTrial = Callable[[Any, ChatModel | str], list[TriedQuestion]]
+"""Tries an answer to a task with a model, or the model of a specification."""
 
 
 @frozen
@@ -56,6 +74,8 @@ class Task:
     """By what an answer is graded by hand: the most points of each criterion. Empty if it is not."""
     hidden_checks: tuple[AnswerCheck, ...] = ()
     """Further checks, which run only where a class is checked again."""
+    try_live: LiveTrial | None = None
+    """Tries an answer with a model that is named; None if no model is needed to see what comes of it."""
     texts: Texts = field(default_factory=load_texts, compare=False)
     """Where the texts of messages are looked up."""
 
@@ -137,7 +157,12 @@ class Lab:
     def translate(self, texts: Texts) -> Lab:
         """Return the lab with all that students read as the texts have it."""
         tasks = {name: task.translate(texts) for name, task in self.tasks.items()}
-        return replace(self, title=texts.get(self.title), tasks=tasks, texts=texts)
+        return replace(
+            self,
+            title=texts.get(self.title),
+            tasks=tasks,
+            texts=texts,
+        )
 
     def task(
         self,
@@ -148,6 +173,7 @@ class Lab:
         open_run: Callable[[], Run] | None = None,
         lesson: Mapping[str, str] | None = None,
         rubric: Mapping[str, float] | None = None,
+        try_live: LiveTrial | None = None,
     ) -> Callable[[AnswerCheck], AnswerCheck]:
         """Return a decorator that adds a function as the check of the lab's next task, and returns it unchanged.
 
@@ -172,6 +198,7 @@ class Lab:
                 open_run,
                 lesson or {},
                 rubric or {},
+                try_live=try_live,
             )
             return check
 

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from statistics import median
 
 from kgwb.labs.answers import AnswerTriples, NamedChoice, NamedNumber, to_name
+from kgwb.labs.changed_graphs import answer_labels, judge_live
 from kgwb.labs.material import CLAIMS
 from kgwb.labs.recorded import F1_TOLERANCE, answers_of_system, mean_f1, recorded_systems
-from kgwb.labs.tasks import Lab, compare_choices, open_sample
+from kgwb.labs.tasks import Lab, TriedQuestion, compare_choices, open_sample
 from kgwb.labs.texts import Problem, say
+from kgwb.llm import ChatModel
+from kgwb.llm import model as open_model
 from kgwb.run import Run
 from kgwb.run.answers import Answer
 from kgwb.terms import Triple
-from kgwb.workbench import recording
+from kgwb.workbench import Workbench, recording
 
 LAB = Lab(3, "lab3.title")
 SHARED_RUN_NAME = "films/{}/4"
@@ -96,7 +100,19 @@ def check_shared_triples(number: int) -> Problem:
     return "" if number == right else "3.4.other-number"
 
 
-@LAB.task()
+def try_muted_triples(triples: Sequence[Triple], model: ChatModel | str) -> list[TriedQuestion]:
+    """Ask a model the question of task 3.5 over the graph films without some triples; return one result.
+
+    All agents of Chatty-KG that ask a model ask this one. The answer is right if it equals that of
+    ``rules`` without these triples. Raises what opening the model raises.
+    """
+    recorded = _run_to_mute()
+    expected = answer_labels(recorded.mute(*triples).go())
+    run = Workbench(open_sample("films"), open_model(model)).begin(recorded.question)
+    return [judge_live(run.mute(*triples), expected)]
+
+
+@LAB.task(try_live=try_muted_triples)
 def check_muted_triples(triples: AnswerTriples) -> Problem:
     """Return "" if muting these triples leaves only REMAINING_LABEL as the answer, else feedback.
 

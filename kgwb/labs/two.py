@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 from functools import cache
 
 from pydantic import BaseModel
@@ -17,6 +18,7 @@ from kgwb.labs.changed_graphs import (
     RIGHT_ANSWERS,
     Triples,
     answer_labels,
+    judge_live,
     judge_triples,
 )
 from kgwb.labs.material import REPLIES, QirReply, TripleReply
@@ -24,12 +26,14 @@ from kgwb.labs.recorded import (
     F1_TOLERANCE,
     FIRST_WRONG_AGENTS,
     answers_of_system,
+    load_questions,
     mean_f1,
     open_lost_run,
 )
-from kgwb.labs.tasks import Lab, compare_choices, is_nearest, open_sample
+from kgwb.labs.tasks import Lab, TriedQuestion, compare_choices, is_nearest, open_sample
 from kgwb.labs.texts import Problem, say
-from kgwb.llm import Scripted
+from kgwb.llm import ChatModel, Scripted
+from kgwb.llm import model as open_model
 from kgwb.run import Run
 from kgwb.run.ask import find_json, schema_of
 from kgwb.run.prompts import Prompts, parse_prompt
@@ -42,6 +46,8 @@ MEASURED_SYSTEM = "ragonite"
 LAB = Lab(2, "lab2.title")
 MUSIC_QUESTION = "Who composed the music for Psycho?"
 NOVELS_QUESTION = "Who wrote the novels that films by Andrei Tarkovsky are based on?"
+TRIED_QUESTIONS = (0, 1, 3, 6)
+"""Places of questions over films that stand alone: a date, a look-up, a join, one without an answer."""
 MIN_COPIED_CHARS = 40
 """A shorter line of a prompt may be equal by chance."""
 MIN_DESCRIPTION_WORDS = 2
@@ -57,14 +63,55 @@ PHRASE_END = r"[.,;:\n]|\b(?:but|except|than|besides|sondern|außer|als)\b"
 """What ends a denial: "no text but JSON" asks for JSON."""
 
 
-@LAB.task(stage="understand", is_free=True)
+def try_prompt(text: str, model: ChatModel | str) -> list[TriedQuestion]:
+    """Ask a model TRIED_QUESTIONS with a prompt file for the QIR agent, and return what came of each.
+
+    ``text`` is the text of the file. Each question is asked alone over the graph films; the other
+    agents use the model ``rules``. Raises PromptError for an invalid prompt, and what opening the
+    model raises.
+    """
+    questions = load_questions("films")
+    rows = [questions[place] for place in TRIED_QUESTIONS]
+    return [_try_question(text, model, row["question"], row["answer_labels"]) for row in rows]
+
+
+def try_misleading_prompt(text: str, model: ChatModel | str) -> list[TriedQuestion]:
+    """Ask a model the question of task 2.5 with a prompt that should lead it to a wrong answer.
+
+    Raises what ``try_prompt`` raises.
+    """
+    right = RIGHT_ANSWERS[MUSIC_QUESTION]
+    return [_try_question(text, model, right.question, right.labels)]
+
+
+def _try_question(
+    text: str,
+    model: ChatModel | str,
+    question: str,
+    right_labels: Iterable[str],
+) -> TriedQuestion:
+    """Ask a question with the student's prompt for the QIR agent, and judge the answer.
+
+    The QIR agent asks ``model``; all others use ``rules``. Raises PromptError if ``text`` is not a valid
+    prompt file.
+    """
+    workbench = Workbench(open_sample("films"), "rules", models={"qir": open_model(model)})
+    run = workbench.begin(question).edit_prompt("chatty_kg/qir", text)
+    return judge_live(run, set(right_labels))
+
+
+@LAB.task(
+    stage="understand",
+    is_free=True,
+    try_live=try_prompt,
+)
 def check_prompt_file(text: str) -> Problem:
     """Return "" if a prompt says all that a model must know to reply in the expected form, else feedback.
 
     It must have one variable, question, and must not be the prompt that comes with kgwb. What it
     lacks is judged by its effect: by the recorded reply to a prompt that lacks the same. If the
     system rejects this reply or answers wrongly, the feedback shows it. No model is asked;
-    ``kgwb.labs.live`` does that. Raises PromptError if the text is not a valid prompt file.
+    ``try_prompt`` does that. Raises PromptError if the text is not a valid prompt file.
     """
     parsed = parse_prompt("chatty_kg/qir", text)
     if not parsed.header:
@@ -80,7 +127,13 @@ def check_prompt_file(text: str) -> Problem:
         if problem:
             question = recorded.question
             reply = recorded.reply.strip()
-            return say("2.1.recorded", lack=lack, question=question, reply=reply, problem=problem)
+            return say(
+                "2.1.recorded",
+                lack=lack,
+                question=question,
+                reply=reply,
+                problem=problem,
+            )
     return ""
 
 
@@ -176,7 +229,11 @@ def check_chain_reply(reply: ReplyText) -> Problem:
     return _check_reply(NOVELS_QUESTION, reply) or _find_field_problem(NOVELS_QUESTION, reply)
 
 
-@LAB.task(stage="understand", is_free=True)
+@LAB.task(
+    stage="understand",
+    is_free=True,
+    try_live=try_misleading_prompt,
+)
 def check_misleading_reply(reply: ReplyText) -> Problem:
     """Return "" if a reply to MUSIC_QUESTION is accepted, but leads to a wrong answer, else feedback.
 
