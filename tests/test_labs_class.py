@@ -222,9 +222,6 @@ def test_with_pseudonyms_no_name_is_shown_and_a_student_keeps_the_pseudonym(
         pseudonyms.save()
     assert shown[0] == shown[1]
     assert ",Ada Lovelace," in file.read_text()
-    file.write_text("a,b\n")
-    with pytest.raises(InputError, match="pseudonyms"):
-        Pseudonyms(file)
 
 
 STUDENTS = ["Ada", "Bob", "Cleo"]
@@ -280,13 +277,10 @@ def test_the_page_sums_up_by_stage_and_by_the_agent_blamed_first(tmp_path: Path)
     assert "predicate selection 1" in render_class_page([collected])
 
 
-def test_the_students_copy_has_the_labs_and_no_solutions(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_students_copy_has_the_labs_and_no_solutions(tmp_path: Path) -> None:
     assert main(["labs", "export", "--students", str(tmp_path / "copy")]) == 0
     files = sorted((tmp_path / "copy").iterdir())
     assert [file.name[:2] for file in files] == ["1_", "2_", "3_"]
-    assert capsys.readouterr().out.split() == list(map(str, files))
     text = "".join(file.read_text() for file in files)
     assert "VERIFIABLE" not in text and "labs_solutions" not in text
     assert not [name for name in ("one", "two", "three") if f"kgwb.labs.{name}" in text]
