@@ -15,7 +15,7 @@ BARE_LAB = """from kgwb.labs.tasks import Lab
 LAB = Lab("bare", "A lab without hints")
 
 
-@LAB.task("How many?")
+@LAB.task("How many?", try_live=lambda answer, model: [f"{model} says {answer}"])
 def check(number: int) -> str:
     return "" if number == 2 else "not two"
 """
@@ -60,14 +60,6 @@ def test_an_own_lab_is_done_handed_in_and_checked_again(
     assert "my_lab.2" in (here / "points.csv").read_text()
 
 
-def test_hand_ins_of_an_own_lab_are_not_read_without_its_file(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    kgwb.lab(write_example(here), None).hand_in("Ada", here / "hand_ins")
-    assert main(["labs", "collect", str(here / "hand_ins")]) == 0
-    assert "my_lab-Ada" in capsys.readouterr().out
-
-
 def test_a_check_that_fails_in_itself_shows_the_lecturer_its_traceback(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -103,13 +95,14 @@ def test_a_file_without_a_lab_is_an_error(
         kgwb.lab(tmp_path / "missing.py")
 
 
-def test_a_task_without_hints_says_so(tmp_path: Path) -> None:
+def test_a_task_without_hints_says_so_and_one_is_tried_as_it_says(tmp_path: Path) -> None:
     file = tmp_path / "bare_lab.py"
     file.write_text(BARE_LAB)
     work = kgwb.lab(file, None)
     shown = [work.hint("bare.1"), work.hint("bare.1")]
     assert [feedback.text for feedback in shown] == ["this task has no hints"] * 2
     assert work.submission.progress("bare.1").hints == 0
+    assert work.try_live("bare.1", 2, "rules") == ["rules says 2"]
 
 
 def test_a_language_that_kgwb_lacks_is_said_to_be_english_around_the_tasks(tmp_path: Path) -> None:

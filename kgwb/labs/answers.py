@@ -158,19 +158,6 @@ def to_name(text: str) -> str:
     return re.sub(r"^the_|_(agent|system)$", "", name)
 
 
-def expand_iri(text: str, prefix: str, namespace: str) -> str:
-    """Return the IRI that a text stands for; angle brackets, quotes, points, commas and spaces around it are removed.
-
-    A text with "://" is a whole IRI. Otherwise the prefix, such as "fl:", is dropped if it is there,
-    spaces become "_", and the namespace is put before it. So another prefix makes another IRI.
-    """
-    text = text.strip().strip("<> \"'.,`")
-    if "://" in text:
-        return text
-    end = text.removeprefix(prefix)
-    return namespace + end.replace(" ", "_")
-
-
 MAX_CHECKED_CHARS = 20_000
 """An answer with more characters is not checked."""
 MAX_DATA_CHARS = 40_000
@@ -179,10 +166,6 @@ MAX_DATA_CHARS = 40_000
 
 class CheckFailedError(Exception):
     """A check has failed in itself. The cause is for the lecturer; the text is for the student."""
-
-    def __init__(self, task: Task, cause: Exception) -> None:
-        error = type(cause).__name__
-        super().__init__(task.texts.get("answer.check-failed", task=task.name, error=error))
 
 
 class StoredRun(BaseModel, extra="forbid"):
@@ -244,7 +227,10 @@ def check_answer(task: Task, answer: object) -> str:
     except KgwbError as exc:
         return texts.get("answer.error", error=exc)
     except Exception as exc:
-        raise CheckFailedError(task, exc) from exc
+        error = type(exc).__name__
+        raise CheckFailedError(
+            texts.get("answer.check-failed", task=task.name, error=error)
+        ) from exc
 
 
 def read_value(task: Task, answer: object) -> Any:

@@ -218,12 +218,7 @@ class Triples:
         except OverrideError:
             return None
 
-    def says_class(
-        self,
-        subject: str,
-        relation: str,
-        name: str,
-    ) -> bool:
+    def says_class(self, subject: str, relation: str, name: str) -> bool:
         """Return whether a triple says the class that its subject has by its kind: ("?film", "is a", "film")."""
         names = CLASS_NAMES[min(self.rank_of(subject), PERSON)]
         says_class = CLASS_RELATION.fullmatch(split_words(relation))

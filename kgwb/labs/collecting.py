@@ -16,9 +16,6 @@ from kgwb.labs.submissions import read_submissions
 from kgwb.labs.tasks import Lab, load_lab
 from kgwb.text import list_first, look_of, tell_apart
 
-MAX_FOUND = 8
-"""Files that are named of a submission without a hand-in."""
-
 
 def collect_hand_ins(
     folder: str | Path,
@@ -46,10 +43,9 @@ def collect_hand_ins(
     for submission in group(files, lambda file: file.student_id or file.place):
         rows += _make_rows(submission)
     if roster:
-        listed = [
-            roster.find(row.student_id, row.student_name, row.hand_in.student) for row in rows
-        ]
-        rows = [replace(row, listed=student) for row, student in zip(rows, listed, strict=True)]
+        for place, row in enumerate(rows):
+            student = roster.find(row.student_id, row.student_name, row.hand_in.student)
+            rows[place] = replace(row, listed=student)
     missing = [row for row in rows if row.is_missing]
     labs = {row.hand_in.kgwb_lab for row in rows if not row.is_missing}
     collected = []
@@ -94,7 +90,7 @@ def _describe_missing(lab: Lab, work: Submission) -> str:
     found = []
     for file in work.others:
         found.append(f"{file.file_name} ({file.problem})" if file.problem else file.file_name)
-    listed = list_first(found, MAX_FOUND) or "nothing"
+    listed = list_first(found) or "nothing"
     asked = f'{lab.file_stem}-NAME-ID.json, which lab.hand_in("NAME") writes'
     return f"no hand-in, found: {listed}; ask for the file {asked}"
 

@@ -104,12 +104,7 @@ class HandGrades:
         self._write(grader, path, lines[:-1])
         return lines[-1]
 
-    def _write(
-        self,
-        grader: str,
-        path: Path,
-        lines: list[HandGrade],
-    ) -> None:
+    def _write(self, grader: str, path: Path, lines: list[HandGrade]) -> None:
         with disk.os_errors_as_input_error(f"cannot write {path}", judgements.WRITING_HINT):
             disk.write_json_lines(path, map(HandGrade.model_dump, lines))
         self._keep(grader, lines)

@@ -45,7 +45,7 @@ class HandGrading(Live):
         self.file = HandGrades(folder)
         self.tasks: dict[str, Task] = {}
         found: dict[OpenAnswer, list[TaskProgress]] = {}
-        open_lab = make_lab_opener(Path(lab) if lab else None, language)
+        open_lab = make_lab_opener(lab, language)
         for collected in collect_hand_ins(hand_ins, open_lab=open_lab):
             for name, task in collected.lab.tasks.items():
                 self.tasks[name] = task

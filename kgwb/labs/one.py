@@ -11,7 +11,7 @@ from typing import Any
 from rdflib import URIRef
 
 from kgwb.kg.queries import describe_vertices
-from kgwb.labs.answers import AnswerTriples, NamedChoice, NumberedChoice, expand_iri
+from kgwb.labs.answers import AnswerTriples, NamedChoice, NumberedChoice
 from kgwb.labs.changed_graphs import (
     DATA,
     RIGHT_ANSWERS,
@@ -81,7 +81,6 @@ RELEASE = re.compile(
 )
 """A word for the release of a movie."""
 FILMS_NAMESPACE = "https://kgwb.example/films/"
-FILMS_PREFIX = "fl:"
 
 
 @LAB.task(stage="understand")
@@ -197,7 +196,7 @@ def check_vertex(iri: str) -> Problem:
     """
     films = open_sample("films")
     candidates = films.exact(["Solaris"]).get("Solaris", ())
-    vertex = URIRef(expand_iri(iri, FILMS_PREFIX, FILMS_NAMESPACE))
+    vertex = URIRef(_expand_iri(iri))
     if vertex not in candidates:
         return say("1.4.no-candidate", number=len(candidates), iri=vertex[:200])
     types = ", ".join(describe_vertices(films, [vertex])[vertex].types)
@@ -216,16 +215,16 @@ def check_predicates(names: NamedChoice) -> Problem:
         STORY_QUESTION, [STORY_TRIPLE], STORY_TRIPLE[2], until="query_generator"
     )
     chosen = {_to_display_name(name): name for name in names}
+    unknown = dict(chosen)
     queries = []
-    used_names: set[str] = set()
     for query in run.output("query_generator").queries:
-        query_names = {_to_display_name(name) for name in query.predicates}
+        query_names = set(map(_to_display_name, query.predicates))
         if not query_names.isdisjoint(chosen):
             queries.append(to_data(query))
-            used_names |= query_names
-    unknown = sorted(chosen.keys() - used_names)
+        for name in query_names:
+            unknown.pop(name, None)
     if unknown:
-        return say("1.5.unknown", name=chosen[unknown[0]][:80])
+        return say("1.5.unknown", name=unknown[min(unknown)][:80])
     if not queries:
         return "1.5.no-name"
     run.override("predicate_selection", {"predicates": names, "queries": queries})
@@ -234,8 +233,19 @@ def check_predicates(names: NamedChoice) -> Problem:
 
 def _to_display_name(name: str) -> str:
     """Return a display name, or a predicate's IRI without the graph's namespace, as words: "based on"."""
-    iri = expand_iri(name, FILMS_PREFIX, FILMS_NAMESPACE)
-    return split_words(iri.removeprefix(FILMS_NAMESPACE))
+    return split_words(_expand_iri(name).removeprefix(FILMS_NAMESPACE))
+
+
+def _expand_iri(text: str) -> str:
+    """Return the IRI that a text stands for; angle brackets, quotes, points, commas and spaces around it are removed.
+
+    A text with "://" is a whole IRI. Otherwise "fl:" is dropped if it is there, spaces become "_", and
+    the namespace is put before it. So another prefix makes another IRI.
+    """
+    text = text.strip().strip("<> \"'.,`")
+    if "://" in text:
+        return text
+    return FILMS_NAMESPACE + text.removeprefix("fl:").replace(" ", "_")
 
 
 @LAB.task(stage="query", is_free=True)

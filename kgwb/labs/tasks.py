@@ -265,7 +265,7 @@ def find_lab(number: int | str) -> Lab:
     return replace(shipped, tasks=dict(shipped.tasks))
 
 
-def make_lab_opener(file: Path | None, language: str) -> Callable[[int | str], Lab]:
+def make_lab_opener(file: str | Path | None, language: str) -> Callable[[int | str], Lab]:
     """Return a function that opens a lab by the number or name that a hand-in has.
 
     The name of the lab in ``file`` opens this one; every other one opens a lab of kgwb. Raises
