@@ -12,18 +12,18 @@ from test_labs import TASKS, read_code_cells
 
 from kgwb.labs import LabWork
 from kgwb.labs.answers import check_answer
-from kgwb.labs.texts import Message, Problem, Texts, list_languages
+from kgwb.labs.texts import Message, Problem, Texts
 
 FILE = Path(__file__).with_name("lab_answers.toml")
 ANSWERS = tomllib.loads(FILE.read_text(encoding="utf-8"))
 
 
 @cache
-def run_cells(number: int, language: str) -> tuple[dict[str, Any], dict[str, str]]:
+def run_cells(number: int) -> tuple[dict[str, Any], dict[str, str]]:
     """Return the variables of a lab's notebook after its cells, and the cell of each task."""
     variables: dict[str, Any] = {}
     cells = {}
-    for source in read_code_cells(number, language):
+    for source in read_code_cells(number):
         task = re.search(r'lab.check\("(.*?)"', source)
         if task:
             cells[task[1]] = source
@@ -49,9 +49,9 @@ class Keys(Texts):
         return " ".join(filter(None, parts))
 
 
-def give(number: int, language: str, task: str, answer: str) -> tuple[str, str]:
+def give(number: int, task: str, answer: str) -> tuple[str, str]:
     """Return the state of a task's cell with this answer in place of the dots, and the keys of its feedback."""
-    variables, cells = run_cells(number, language)
+    variables, cells = run_cells(number)
     scope = dict(variables)
     before_answer = cells[task].partition("answer = ...")[0]
     exec(before_answer, scope)
@@ -67,7 +67,7 @@ def give(number: int, language: str, task: str, answer: str) -> tuple[str, str]:
     state = work.check(task, given).state
     if given == "":
         return state, "feedback.no-answer"
-    keyed = replace(work.lab.tasks[task], texts=Keys(language, work.lab.texts.texts))
+    keyed = replace(work.lab.tasks[task], texts=Keys("en", work.lab.texts.texts))
     return state, check_answer(keyed, given)
 
 
@@ -81,20 +81,7 @@ def test_no_answer_is_judged_wrongly_and_each_mistake_has_its_feedback(
     expected = dict.fromkeys(ANSWERS[name]["right"], "")
     for key, answers in ANSWERS[name]["wrong"].items():
         expected |= dict.fromkeys(answers, key)
-    judged = {answer: give(number, "en", name, answer) for answer in expected}
+    judged = {answer: give(number, name, answer) for answer in expected}
     assert judged == {
         answer: ("wrong" if key else "right", key) for answer, key in expected.items()
     }
-
-
-@pytest.mark.long
-@pytest.mark.usefixtures("here")
-@pytest.mark.parametrize("language", [name for name in list_languages() if name != "en"])
-@pytest.mark.parametrize(("number", "name"), TASKS)
-def test_answers_are_judged_alike_in_all_languages(
-    number: int, name: str, language: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("KGWB_EMBEDDINGS", raising=False)
-    assert give(number, language, name, ANSWERS[name]["right"][0]) == ("right", "")
-    for key, [answer, *_] in ANSWERS[name]["wrong"].items():
-        assert give(number, language, name, answer) == ("wrong", key)
