@@ -65,7 +65,6 @@ CLASSES = {
     },
     "canvas": {11: "lovelaceada_11_501_", 12: "frostbob_LATE_12_502_"},
     "names": {11: "", 12: ""},
-    "folders": {11: "Ada_Lovelace/", 12: "Bob_Frost/"},
 }
 
 
@@ -124,6 +123,13 @@ def test_a_work_counts_for_who_handed_it_in_whatever_name_it_has(tmp_path: Path)
     assert [row.name for row in collected.works] == ["Ada Lovelace", "Bob Frost"]
     assert all("one work" in " ".join(collected.remarks_on(row)) for row in collected.works)
     assert "one work" in str(collected) and "one work" in render_class_page([collected])
+
+
+def test_a_folder_may_have_a_name_in_which_spaces_are_underscores(tmp_path: Path) -> None:
+    (tmp_path / "class" / "Bob_Frost").mkdir(parents=True)
+    (tmp_path / "class.csv").write_text(OWN)
+    [collected] = collect_hand_ins(tmp_path / "class", roster=Roster(tmp_path / "class.csv"))
+    assert sorted(row.name for row in collected.rows) == ["Ada Lovelace", "Bob Frost", "Cleo Moore"]
 
 
 def test_who_is_not_in_the_class_or_has_a_namesake_is_said(tmp_path: Path) -> None:
