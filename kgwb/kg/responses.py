@@ -12,12 +12,12 @@ import json
 import logging
 import re
 import sys
-from codecs import BOM_UTF8, getincrementaldecoder
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from codecs import BOM_UTF8
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import field
-from io import BytesIO, StringIO
+from io import StringIO
 from typing import Any
-from xml.etree.ElementTree import Element, XMLParser, iterparse
+from xml.etree.ElementTree import Element, iterparse
 
 import pyoxigraph
 from rdflib import XSD, Literal
@@ -32,8 +32,6 @@ from kgwb.text import mask_secrets, truncate_at_word
 
 ResultData = dict[str, Any]
 """A result as in JSON, with an empty list in place of its rows."""
-_PART_BYTES = 1 << 16
-"""How much of a body is decoded at a time."""
 _XML_NAMESPACE = "{http://www.w3.org/2005/sparql-results#}"
 _XML_LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 _XML_ENCODING = re.compile(rb"""\s*<\?xml[^>]*?\sencoding\s*=\s*["']([\w.-]+)""")
@@ -109,73 +107,72 @@ class Rows:
         self.parsed.append(row)
 
 
-Reader = Callable[[bytes, str, Rows], ResultData]
-"""Reads a body in a codec: adds its rows to ``Rows``, and returns the rest of it."""
+Reader = Callable[[str, Rows], ResultData]
+"""Reads the text of a body: adds its rows to ``Rows``, and returns the rest of it."""
 
 
-def find_reader(body: bytes, media_type: str) -> Reader:
-    """Return the reader for a body.
+def find_reader(text: str, media_type: str) -> Reader:
+    """Return the reader for the text of a body.
 
     What begins like JSON or XML is read as such, whatever the media type. A body of an unknown type
     is read as JSON.
     """
-    start = body[:1000].removeprefix(BOM_UTF8).lstrip()[:1]
-    if start == b"{":
+    start = text[:1000].lstrip()
+    if start.startswith("{"):
         return read_json
-    if start == b"<":
+    if start.startswith("<"):
         return read_xml
     return READERS.get(media_type, read_json)
 
 
-def read_json(body: bytes, codec: str, rows: Rows) -> ResultData:
+def read_json(text: str, rows: Rows) -> ResultData:
     """Read a result in JSON. A bare true or false is a result, too.
 
     Raises ValueError or RecursionError, with the place, for what is not JSON.
     """
-    stream = JsonStream(_decode_in_parts(body, codec))
+    reader = JsonReader(text)
     data: ResultData = {}
-    if stream.next_character() == "{":
-        for name in stream.read_members():
-            data[name] = _read_member(stream, name, rows)
+    if reader.next_character() == "{":
+        for name in reader.read_members():
+            data[name] = _read_member(reader, name, rows)
     else:
-        value = stream.read_value()
+        value = reader.read_value()
         if not isinstance(value, bool):
             raise ValueError("JSON of another kind")
         data["boolean"] = value
-    stream.read_end()
+    if reader.next_character():
+        raise reader.error("expected the end")
     return data
 
 
-def _read_member(stream: JsonStream, name: str, rows: Rows) -> Any:
+def _read_member(reader: JsonReader, name: str, rows: Rows) -> Any:
     """Return the value of a member of a reply; "results" without its rows.
 
     The rows are the list "bindings" in "results". They are added to ``rows`` one by one, so that
     they are never in memory together as JSON, and an empty list stands in their place. A second
     such list replaces the first, as in ``json``.
     """
-    if name != "results" or stream.next_character() != "{":
-        return stream.read_value()
+    if name != "results" or reader.next_character() != "{":
+        return reader.read_value()
     results: JsonObject = {}
-    for inner_name in stream.read_members():
-        if inner_name == "bindings" and stream.next_character() == "[":
+    for inner_name in reader.read_members():
+        if inner_name == "bindings" and reader.next_character() == "[":
             rows.clear()
-            for _ in stream.read_items():
-                row = stream.read_value()
-                rows.add(row)
+            for _ in reader.read_parts("[", "]"):
+                rows.add(reader.read_value())
             results[inner_name] = []
         else:
-            results[inner_name] = stream.read_value()
+            results[inner_name] = reader.read_value()
     return results
 
 
-def read_xml(body: bytes, codec: str, rows: Rows) -> ResultData:
+def read_xml(text: str, rows: Rows) -> ResultData:
     """Read a result in XML. Raises ValueError or ParseError for what is not such XML."""
     names: list[Any] = []
     data = _table_of(names)
     row: JsonObject = {}
-    parser = XMLParser(encoding=codec)
     path: list[Element] = []
-    for event, element in iterparse(BytesIO(body), ("start", "end"), parser):
+    for event, element in iterparse(StringIO(text), ("start", "end")):
         tag = element.tag.removeprefix(_XML_NAMESPACE)
         if event == "start":
             if not path and tag != "sparql":
@@ -209,9 +206,8 @@ def _parse_xml_cell(element: Element) -> JsonObject | None:
     return {**cell, "xml:lang": element.get(_XML_LANGUAGE)}
 
 
-def read_tsv(body: bytes, codec: str, rows: Rows) -> ResultData:
+def read_tsv(text: str, rows: Rows) -> ResultData:
     """Read a result in TSV. Raises SyntaxError for what is not such a table."""
-    text = body.decode(codec, "replace")
     parsed = pyoxigraph.parse_query_results(text, pyoxigraph.QueryResultsFormat.TSV)
     if isinstance(parsed, pyoxigraph.QueryBoolean):
         return {"boolean": bool(parsed)}
@@ -228,13 +224,12 @@ def read_tsv(body: bytes, codec: str, rows: Rows) -> ResultData:
     return _table_of(names)
 
 
-def read_csv(body: bytes, codec: str, rows: Rows) -> ResultData:
+def read_csv(text: str, rows: Rows) -> ResultData:
     """Read a result in CSV, which keeps neither datatypes nor languages.
 
     A cell that looks like an absolute IRI or a blank node is one, an empty one is unbound, and any
     other is a text. Raises ValueError or csv.Error for what is not such a table.
     """
-    text = body.decode(codec, "replace").removeprefix("\ufeff")
     csv.field_size_limit(max(csv.field_size_limit(), len(text)))
     table = csv.reader(StringIO(text, newline=""))
     names = [name.lstrip("?") for name in next(table, ())]
@@ -276,115 +271,71 @@ READERS: dict[str, Reader] = {
 """The readers by media type."""
 
 
-def find_codec(body: bytes, charset: str) -> tuple[str, UnicodeDecodeError | None]:
-    """Return the codec of a body, and the first error if it is not UTF-8 and nothing says what it is.
+def decode_body(body: bytes, charset: str) -> tuple[str, UnicodeDecodeError | None]:
+    """Return the text of a body, and the first error if it is not UTF-8 and nothing says what it is.
 
     UTF-8 counts whatever is announced, since servers announce their default. What is not UTF-8 is
-    read by ``charset``, else by the declaration of its XML, else as UTF-8.
+    read by ``charset``, else by the declaration of its XML, else as UTF-8. Characters that cannot be
+    read are replaced by U+FFFD.
     """
+    body = body.removeprefix(BOM_UTF8)
     declared = _XML_ENCODING.match(body)
     if not charset and declared:
         charset = declared[1].decode()
     try:
-        for _ in _decode_in_parts(body, "utf-8", "strict"):
-            pass
+        return body.decode(), None
     except UnicodeDecodeError as error:
         try:
-            "".encode(charset)
+            return body.decode(charset, "replace"), None
         except LookupError:  # no codec, or one of those of Python that are no character sets
-            return "utf-8", error
-        return charset, None
-    return "utf-8", None
-
-
-def _decode_in_parts(body: bytes, codec: str, errors: str = "replace") -> Iterator[str]:
-    """Yield the text of a body, in parts. ``errors`` is as for ``bytes.decode``."""
-    new_decoder = getincrementaldecoder(codec)
-    decoder = new_decoder(errors)
-    body = body.removeprefix(BOM_UTF8)
-    for start in range(0, len(body), _PART_BYTES):
-        end = start + _PART_BYTES
-        yield decoder.decode(body[start:end])
-    yield decoder.decode(b"", final=True)
+            return body.decode(errors="replace"), error
 
 
 _BLANKS = re.compile(r"[ \t\n\r]*")
-_REST_OF_NUMBER = re.compile("[-+.eE0-9]*")
-"""What may belong to a number, so that "1." is not read as 1 before the next digit is here."""
 
 
-class JsonStream:
-    """A JSON text that comes in parts, and is read from its beginning to its end.
+class JsonReader:
+    """Reads a JSON text from its beginning to its end, so that a long list is never in memory as a whole.
 
     Its methods raise ValueError, with the place, if the text is not JSON there. As in ``json`` with
     ``strict=False``, strings may contain control characters.
     """
 
-    def __init__(self, parts: Iterable[str]) -> None:
-        self._parts = iter(parts)
-        self._text = ""
-        """The parts that were taken so far, without what was read before the last one was."""
+    def __init__(self, text: str) -> None:
+        self._text = text
         self._position = 0
-        """How much of this text is read."""
-        self._dropped = 0
-        """The number of characters before this text."""
+        """How much of the text is read."""
         self._decoder = json.JSONDecoder(strict=False)
 
     def next_character(self) -> str:
-        """Return the first character of what comes next, without reading it; "" at the end.
-
-        Blanks before it are skipped. More of the text is taken if needed.
-        """
-        while True:
-            blanks = _BLANKS.match(self._text, self._position)
-            assert blanks is not None
-            self._position = blanks.end()
-            if self._position < len(self._text):
-                return self._text[self._position]
-            if not self._take_parts():
-                return ""
+        """Return the first character of what comes next, without reading it; "" at the end."""
+        blanks = _BLANKS.match(self._text, self._position)
+        assert blanks is not None
+        self._position = blanks.end()
+        return self._text[self._position : self._position + 1]
 
     def read_value(self) -> Any:
         """Read a value with all that is inside of it, and return it as Python data.
 
-        Raises ValueError, with the position, if there is no JSON value, and RecursionError if it is
-        too deep.
+        Raises RecursionError if it is too deep.
         """
         self.next_character()
-        while True:
-            try:
-                value, end = self._decoder.raw_decode(self._text, self._position)
-            except json.JSONDecodeError as error:
-                if self._take_parts():  # the value may only not be here yet
-                    continue
-                raise self._error(error.msg, error.pos) from error
-            may_go_on = _REST_OF_NUMBER.fullmatch(self._text, end)
-            if may_go_on and self._take_parts():
-                continue
-            self._position = end
-            return value
+        value, self._position = self._decoder.raw_decode(self._text, self._position)
+        return value
 
     def read_members(self) -> Iterator[str]:
-        """Read a JSON object: yield the name of each member; the caller must then read its value.
-
-        Raises ValueError, with the position, if what comes next is not an object.
-        """
-        for _ in self._read_parts_between("{", "}"):
+        """Read a JSON object: yield the name of each member; the caller must then read its value."""
+        for _ in self.read_parts("{", "}"):
             name = self.read_value()
             if not isinstance(name, str):
-                raise self._error("expected a name", self._position)
+                raise self.error("expected a name")
             self._read_sign(":")
             yield name
 
-    def read_items(self) -> Iterator[None]:
-        """Read an array: yield before each item, which must then be read."""
-        return self._read_parts_between("[", "]")
-
-    def _read_parts_between(self, opening: str, closing: str) -> Iterator[None]:
+    def read_parts(self, opening: str, closing: str) -> Iterator[None]:
         """Read an object or an array: yield before each part; the caller must then read that part.
 
-        The brackets and the commas are read here. Nothing is yielded for empty brackets. Raises
-        ValueError, with the position, if another character stands where one of these must.
+        The brackets and the commas are read here.
         """
         self._read_sign(opening)
         if self.next_character() == closing:
@@ -395,48 +346,18 @@ class JsonStream:
             if self._read_sign(",", closing) == closing:
                 return
 
-    def read_end(self) -> None:
-        """Raise ValueError unless the whole text was read."""
-        if self.next_character():
-            raise self._error("expected the end", self._position)
-
     def _read_sign(self, *allowed: str) -> str:
-        """Read one of these signs, and return it. Raises ValueError for any other character.
-
-        Blanks before it are skipped.
-        """
+        """Read one of these signs, and return it. Blanks before it are skipped."""
         sign = self.next_character()
         if sign not in allowed:
             expected = " or ".join(map(repr, allowed))
-            raise self._error(f"expected {expected}", self._position)
+            raise self.error(f"expected {expected}")
         self._position += 1
         return sign
 
-    def _take_parts(self) -> bool:
-        """Take as many parts as double what is not read yet, at least one; drop what is read.
-
-        Doubling keeps the time in proportion to the length, since a value that is longer than a part
-        is read anew each time. Returns False if there is no part left.
-        """
-        unread = self._text[self._position :]
-        taken = [unread]
-        size = 0
-        for part in self._parts:
-            taken.append(part)
-            size += len(part)
-            if part and size >= len(unread):
-                break
-        if size == 0:
-            return False
-        self._dropped += self._position
-        self._text = "".join(taken)
-        self._position = 0
-        return True
-
-    def _error(self, problem: str, position: int) -> ValueError:
-        """Return an error with the problem and its place in the whole text, counted from 1."""
-        place = self._dropped + position + 1
-        return ValueError(f"{problem} at character {place:,}")
+    def error(self, problem: str) -> ValueError:
+        """Return the error for what comes next."""
+        return json.JSONDecodeError(problem, self._text, self._position)
 
 
 VIRTUOSO_ASK_COLUMN = "__ASK_RETVAL"
@@ -472,7 +393,7 @@ class EndpointResponse:
 
     def require_valid_text(self) -> None:
         """Raise GraphError if the body has characters that cannot be read."""
-        _, error = find_codec(self.body, self.charset)
+        _, error = decode_body(self.body, self.charset)
         if error is not None:
             raise self.invalid_response_error(f"not UTF-8 throughout: {error}") from error
 
@@ -525,7 +446,7 @@ class EndpointResponse:
             bindings = data["results"]["bindings"]
         except (KeyError, TypeError) as error:
             raise self.invalid_response_error(error) from error
-        if not _is_list_of_texts(names):
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
             raise self.invalid_response_error("its variables are no list of names")
         if not isinstance(bindings, list) or rows.has_other_items:
             raise self.invalid_response_error("its rows are no list of rows")
@@ -541,12 +462,12 @@ class EndpointResponse:
         that reports an error in "error" or "exception"; it is GraphTimeoutError if the endpoint
         says that its time was over.
         """
-        codec, bad_text = find_codec(self.body, self.charset)
+        text, bad_text = decode_body(self.body, self.charset)
         if bad_text is not None:
             _log.warning("not UTF-8 throughout: %s; broken characters are replaced", bad_text)
-        read = find_reader(self.body, self.media_type)
+        read = find_reader(text, self.media_type)
         try:
-            data = read(self.body, codec, rows)
+            data = read(text, rows)
         except (ValueError, SyntaxError, RecursionError, csv.Error) as error:
             format_name = read.__name__.removeprefix("read_").upper()
             raise self.broken_response_error(f"broken {format_name}: {error}") from error
@@ -586,13 +507,6 @@ class EndpointResponse:
         message = f"the endpoint sent {seen} ({self.media_type}): {excerpt!r}; {problem}"
         masked = mask_secrets(message, self.secrets)
         return GraphError(masked, hint=_CHECK_ENDPOINT_HINT)
-
-
-def _is_list_of_texts(value: object) -> bool:
-    """Return whether a value is a list in which every item is a str; an empty list is one."""
-    if not isinstance(value, list):
-        return False
-    return all(isinstance(item, str) for item in value)
 
 
 def parse_cell(data: Any) -> Term:
