@@ -46,7 +46,7 @@ WIKIBASE_PROPERTY = URIRef(WIKIBASE_NAMESPACE + "Property")
 
 
 MAX_KEPT_ANSWERS = 4_096
-"""The IRIs for which a PredicateSet remembers whether they are in it. When there are more, all are dropped."""
+"""The IRIs for which it is remembered whether they are in a PredicateSet: rows have the same few."""
 
 
 class PredicateSet(frozenset[URIRef]):
@@ -57,25 +57,8 @@ class PredicateSet(frozenset[URIRef]):
     "." of its local part. Iterating over the set yields only the IRI itself.
     """
 
-    _answers: dict[object, bool]
-    """Whether an IRI is in the set, for at most MAX_KEPT_ANSWERS: rows have the same few predicates."""
-
-    def __new__(cls, iris: Iterable[URIRef] = ()) -> PredicateSet:
-        predicates = super().__new__(cls, iris)
-        predicates._answers = {}
-        return predicates
-
+    @lru_cache(maxsize=MAX_KEPT_ANSWERS)  # noqa: B019 (there are few sets, one for a vocabulary)
     def __contains__(self, iri: object) -> bool:
-        answer = self._answers.get(iri)
-        if answer is None:
-            answer = self._find(iri)
-            if len(self._answers) >= MAX_KEPT_ANSWERS:
-                self._answers.clear()
-            self._answers[iri] = answer
-        return answer
-
-    def _find(self, iri: object) -> bool:
-        """Return whether an IRI, its namespace, or its domain of Freebase is an element."""
         if super().__contains__(iri):
             return True
         namespace, name = split_iri(str(iri))

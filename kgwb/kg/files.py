@@ -28,7 +28,6 @@ import tempfile
 import threading
 import time
 import zlib
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -104,9 +103,7 @@ def _compile(begins: str) -> re.Pattern[bytes]:
 
 def extension_of(file: Path) -> str:
     """Return the extension of a file in lower case, without ".gz"."""
-    name = file.name.lower()
-    unpacked = Path(name.removesuffix(".gz"))
-    return unpacked.suffix
+    return Path(file.name.lower().removesuffix(".gz")).suffix
 
 
 def read_beginning(file: Path) -> bytes:
@@ -228,9 +225,10 @@ def open_files(path: Path, vocabulary: Vocabulary, *, cache: bool = True) -> Ope
     a triple.
     """
     formats, left_out = _find_rdf_files(path)
-    notes = []
-    for file, kind in left_out.items():
-        notes.append(f"{file.relative_to(path)} was left out: it is {kind.name}; {kind.remedy}")
+    notes = [
+        f"{file.relative_to(path)} was left out: it is {kind.name}; {kind.remedy}"
+        for file, kind in left_out.items()
+    ]
     load = Load(path, formats, vocabulary)
     opened = load_with_bar(load, partial(_open_while_watched, load, cache=cache))
     return opened._replace(notes=(*notes, *opened.notes))
@@ -469,9 +467,7 @@ class Load:
             base_iri = f"file:///{quote(os.fsencode(inner_path))}"
             sources.append((file, self.formats[file], base_iri, f"f{number}n"))
         try:
-            for data in parse_as_nquads(
-                sources, on_position=self.tell_position, on_changes=self._note_changes
-            ):
+            for data in parse_as_nquads(sources, on_report=self._read_report):
                 self._count(data)
                 self.labels.read(data)
                 yield split_by_blank_nodes(data)
@@ -485,12 +481,15 @@ class Load:
                 message, hint=hint, line=error.lineno, column=error.offset
             ) from error
 
-    def _note_changes(self, number: int, changes: JsonObject) -> None:
-        """Note what the parser changed in the file with this number."""
+    def _read_report(self, number: int, report: JsonObject) -> None:
+        """Note how much of the file with this number was read, or what the parser changed in it."""
+        if "position" in report:
+            self.tell_position(number, report["position"])
+        changes = report.get("changes")
+        if not changes:
+            return
         name = self.files[number].name
-        replaced = []
-        for tag, valid, count in changes["languages"]:
-            replaced.append(f"@{tag} as @{valid} ({count:,})")
+        replaced = [f"@{tag} as @{valid} ({count:,})" for tag, valid, count in changes["languages"]]
         if replaced:
             shown = list_first(replaced, _MAX_SHOWN_TAGS)
             self.notes.append(
@@ -780,29 +779,20 @@ def _move_into_cache(draft: Path, folder: Path) -> _Cached:
         except _DAMAGED_CACHE_ERRORS:
             os.rename(folder, draft / "damaged")
             os.rename(graph, folder)
-    # Its checksums were computed a moment ago, so they are not compared.
-    return _open_parts(folder)
+    return _open_cached(folder)
 
 
 def _open_cached(folder: Path) -> _Cached:
     """Open the store, the label index and the notes in a folder of the cache, if they are as they were written.
 
     The checksums of all files are compared first, because opening a damaged store may end the
-    process. Raises ValueError if they differ, FileNotFoundError if there is no such folder, or
-    another of _DAMAGED_CACHE_ERRORS.
+    process. The store is read-only. Raises ValueError if they differ, FileNotFoundError if there is
+    no such folder, or another of _DAMAGED_CACHE_ERRORS.
     """
     checksums_file = folder / _CHECKSUMS_FILE
     checksums = json.loads(checksums_file.read_text(encoding="utf-8"))
     if checksums != _compute_checksums(folder):
         raise ValueError("its files are not as they were written")
-    return _open_parts(folder)
-
-
-def _open_parts(folder: Path) -> _Cached:
-    """Open the store (read-only), the label index and the notes in a folder of the cache.
-
-    Raises one of _DAMAGED_CACHE_ERRORS if one of them cannot be opened.
-    """
     store = Store.read_only(str(folder / "store"))
     labels = LabelIndex.open(folder / "labels.sqlite")
     notes = json.loads((folder / _NOTES_FILE).read_text(encoding="utf-8"))
@@ -861,7 +851,6 @@ GZIP_RATIO = 10
 """How many bytes of RDF a byte of a gzip file counts as."""
 MAX_COUNTED_REPLY_BYTES = 4_000_000
 """How much of an endpoint's reply counts for its limits. A file counts whole: a person chose it."""
-MAX_REPORT_LINES = 20
 FIRST_WINDOWS_EXCEPTION = 0xC0000000
 """On Windows the least exit code of a process that an error ended, such as a stack that is full."""
 TOO_SLOW_EXIT_CODES = [TOO_SLOW_EXIT_CODE]
@@ -880,17 +869,16 @@ def parse_as_nquads(
     sources: Sequence[RdfSource],
     timeout_s: float = inf,
     max_counted_bytes: int = sys.maxsize,
-    on_position: Callable[[int, int], None] = lambda number, position: None,
-    on_changes: Callable[[int, JsonObject], None] = lambda number, changes: None,
+    on_report: Callable[[int, JsonObject], None] = lambda number, report: None,
 ) -> Iterator[bytes]:
     """Parse files, and yield whole lines of N-Quads, some _READ_BYTES at once.
 
     The parser may take memory and processor time, and write N-Quads, in proportion to the size of a
-    file, of which ``max_counted_bytes`` count. ``on_position`` is called on another thread with the
-    number of a file and how many of its bytes were read, from time to time. ``on_changes`` is called
-    with the number of a file in which something was changed: "languages" has each language tag that
-    is not valid with the one in its place and how often, and "directions" how many base directions
-    were left out.
+    file, of which ``max_counted_bytes`` count. ``on_report`` is called on another thread with the
+    number of a file and what the parser reports of it: "position" is how many bytes were read so
+    far, and "changes" what was changed. Of these, "languages" has each language tag that is not
+    valid with the one in its place and how often, and "directions" how many base directions were
+    left out.
 
     Raises SyntaxError with file, line and column for the first file that does not parse, also if
     the parser dies. A part of the N-Quads was yielded by then. Raises TimeoutError
@@ -907,9 +895,10 @@ def parse_as_nquads(
         ) from error
     with process:
         assert process.stdin and process.stdout and process.stderr
-        report_lines: deque[bytes] = deque(maxlen=MAX_REPORT_LINES)
-        reports = _watch_reports(process.stderr, on_position, on_changes)
-        reader = Thread(target=report_lines.extend, args=(reports,), name="kgwb-parser")
+        report: JsonObject = {"source": 0}
+        reader = Thread(
+            target=_read_reports, args=(process.stderr, report, on_report), name="kgwb-parser"
+        )
         reader.start()
         timer = Timer(min(timeout_s, MAX_TIMEOUT_S), process.kill)
         timer.daemon = True
@@ -928,15 +917,12 @@ def parse_as_nquads(
             timer.cancel()
             reader.join()
 
-    report = _last_report(report_lines, exit_code)
     if "done" not in report:
         if is_timeout:
             raise TimeoutError
         file, *_ = sources[report["source"]]
-        line = report.get("line")
-        column = report.get("column")
-        place = (str(file), line, column, None)
-        raise SyntaxError(report["message"], place)
+        place = (str(file), report.get("line"), report.get("column"), None)
+        raise SyntaxError(report.get("message") or _explain_exit(exit_code), place)
 
 
 def _read_lines(stream: IO[bytes]) -> Iterator[bytes]:
@@ -950,23 +936,20 @@ def _read_lines(stream: IO[bytes]) -> Iterator[bytes]:
             yield data
 
 
-def _watch_reports(
-    lines: Iterable[bytes],
-    on_position: Callable[[int, int], None],
-    on_changes: Callable[[int, JsonObject], None],
-) -> Iterator[bytes]:
-    """Yield the lines that the parser process reports, without positions and changes, which are told."""
-    number = 0
+def _read_reports(
+    lines: Iterable[bytes], merged: JsonObject, on_report: Callable[[int, JsonObject], None]
+) -> None:
+    """Merge what the parser process reports into one object, and tell each report.
+
+    "source" is the number of the source that was begun last, and "done" is there only if all were
+    parsed. An error has "message" and perhaps "line" and "column". Lines that are not JSON objects
+    are ignored: a process that is killed may write something else.
+    """
     for line in lines:
-        if line.startswith(b'{"position"'):
-            on_position(number, json.loads(line)["position"])
-            continue
-        if line.startswith(b'{"changes"'):
-            on_changes(number, json.loads(line)["changes"])
-            continue
-        if line.startswith(b'{"source"'):
-            number = json.loads(line)["source"]
-        yield line
+        if line.startswith(b"{"):
+            report = json.loads(line)
+            merged.update(report)
+            on_report(merged["source"], report)
 
 
 def _parser_job(source: RdfSource, max_counted_bytes: int) -> tuple[Any, ...]:
@@ -988,25 +971,17 @@ def _parser_job(source: RdfSource, max_counted_bytes: int) -> tuple[Any, ...]:
     return (str(file), rdf_format.media_type, base_iri, blank_node_prefix, *limits)
 
 
-def _last_report(lines: Iterable[bytes], exit_code: int) -> JsonObject:
-    """Return the reports of the parser process, merged into one dict.
+def _explain_exit(exit_code: int) -> str:
+    """Return why a parser process ended that reported no error.
 
-    Of each key the last value counts. "source" is the number of the source that was begun last, and
-    "done" is there only if all were parsed. An error has "message" and perhaps "line" and "column".
-    If the parser reported no error, "message" is TOO_SLOW_MESSAGE for a process whose processor
-    time was over, EXPANSION_MESSAGE for one that another signal ended (on Windows, an exception of
-    the system), else it names the exit code. Lines that are not JSON objects are ignored.
+    That is TOO_SLOW_MESSAGE if its processor time was over, and EXPANSION_MESSAGE if another signal
+    ended it (on Windows, an exception of the system).
     """
-    message = f"the parser ended with {exit_code}"
-    if exit_code < 0 or exit_code >= FIRST_WINDOWS_EXCEPTION:
-        message = EXPANSION_MESSAGE
     if exit_code in TOO_SLOW_EXIT_CODES:
-        message = TOO_SLOW_MESSAGE
-    report: JsonObject = {"source": 0, "message": message}
-    for line in lines:
-        if line.startswith(b"{"):  # a process that is killed may write something else
-            report |= json.loads(line)
-    return report
+        return TOO_SLOW_MESSAGE
+    if exit_code < 0 or exit_code >= FIRST_WINDOWS_EXCEPTION:
+        return EXPANSION_MESSAGE
+    return f"the parser ended with {exit_code}"
 
 
 def is_memory_limited() -> bool:

@@ -157,48 +157,22 @@ class _RepairedStream:
         return before + valid + after
 
 
-class _LimitedOutput:
-    """Standard output for a number of bytes. Writing more raises MemoryError.
-
-    ``report`` is called every REPORT_INTERVAL_S while it is written to.
-    """
-
-    def __init__(self, max_bytes: int, report: Callable[[], None]) -> None:
-        self.remaining_bytes = max_bytes
-        self._report = report
-        self._next_report_at = time.monotonic() + REPORT_INTERVAL_S
-
-    def write(self, data: bytes) -> int:
-        """Write bytes to standard output, and return how many.
-
-        Raises MemoryError, and writes nothing, if they are more than the limit leaves.
-        """
-        self.remaining_bytes -= len(data)
-        if self.remaining_bytes < 0:
-            raise MemoryError
-        now = time.monotonic()
-        if now >= self._next_report_at:
-            self._next_report_at = now + REPORT_INTERVAL_S
-            self._report()
-        return sys.stdout.buffer.write(data)
-
-    def flush(self) -> None:
-        sys.stdout.buffer.flush()
-
-
 class _LineOutput:
-    """Another output, to which lines of N-Quads are written whole, without base directions.
+    """Standard output for lines of N-Quads, which are written whole, without base directions.
 
+    More than ``max_bytes`` raise MemoryError. ``report`` is called every REPORT_INTERVAL_S.
     Blank nodes are numbered in their order. The parser gives random names to blank nodes without a
     name. By their numbers a file has the same triples each time. ``prefix`` stands before each
     number; without one, blank nodes keep their names. The last line is held back until ``finish``:
     before the error in "o"@en_US Oxigraph writes a triple with "o"@en.
     """
 
-    def __init__(self, output: _LimitedOutput, prefix: str) -> None:
+    def __init__(self, prefix: str, max_bytes: int, report: Callable[[], None]) -> None:
         self.directions = 0
         """How many base directions were left out: no term of RDF 1.1 has one."""
-        self._output = output
+        self._remaining_bytes = max_bytes
+        self._report = report
+        self._next_report_at = time.monotonic() + REPORT_INTERVAL_S
         self._prefix = f"_:{prefix}".encode()
         self._is_numbered = prefix != ""
         self._names: dict[bytes, bytes] = {}
@@ -207,10 +181,7 @@ class _LineOutput:
         """The last line, and the beginning of one that is not complete."""
 
     def write(self, data: bytes) -> int:
-        """Write all lines that are complete now, but the last, and return how many bytes were given.
-
-        Raises MemoryError, see ``_LimitedOutput``.
-        """
+        """Write all lines that are complete now, but the last, and return how many bytes were given."""
         self._pieces.append(data)
         if b"\n" in data:
             lines = b"".join(self._pieces)
@@ -221,10 +192,10 @@ class _LineOutput:
         return len(data)
 
     def flush(self) -> None:
-        self._output.flush()
+        sys.stdout.buffer.flush()
 
     def finish(self) -> None:
-        """Write the last line. Raises MemoryError, see ``_LimitedOutput``."""
+        """Write the last line."""
         self._write_lines(b"".join(self._pieces))
         self._pieces.clear()
 
@@ -235,7 +206,14 @@ class _LineOutput:
         if b"--" in lines:
             lines, left_out = BASE_DIRECTION.subn(rb"\1", lines)
             self.directions += left_out
-        self._output.write(lines)
+        self._remaining_bytes -= len(lines)
+        if self._remaining_bytes < 0:
+            raise MemoryError
+        now = time.monotonic()
+        if now >= self._next_report_at:
+            self._next_report_at = now + REPORT_INTERVAL_S
+            self._report()
+        sys.stdout.buffer.write(lines)
 
     def _number_blank_nodes(self, lines: bytes) -> bytes:
         """Return lines with the new names of their blank nodes."""
@@ -331,8 +309,9 @@ def _convert_to_nquads(
         source = _unpack(file)
         if repairs:
             source = _RepairedStream(source, tags)
-        limited_output = _LimitedOutput(output_bytes, lambda: _report(position=file.tell()))
-        output: Any = _LineOutput(limited_output, blank_node_prefix)
+        output: Any = _LineOutput(
+            blank_node_prefix, output_bytes, lambda: _report(position=file.tell())
+        )
         quads: Any = pyoxigraph.parse(source, rdf_format, base_iri=base_iri)
         if rdf_format == pyoxigraph.RdfFormat.N3:
             quads = map(_refuse_formula, quads)
