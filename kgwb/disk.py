@@ -33,8 +33,6 @@ _GZIP_CHUNK_BYTES = 1 << 16
 _WRITE_FLAGS = os.O_WRONLY | os.O_CREAT | getattr(os, "O_BINARY", 0)
 """How a file is opened to write it. O_BINARY, which only Windows has, leaves line ends as they are."""
 _APPEND_FLAGS = _WRITE_FLAGS | os.O_APPEND
-_CREATE_FLAGS = _WRITE_FLAGS | os.O_EXCL
-"""Opening raises FileExistsError if anything is at the path."""
 _NEW_FILE_MODE = 0o666
 """The mode of a new file, less the user's umask; it is that of ``open``."""
 
@@ -66,10 +64,8 @@ def cache_dir() -> Path:
     own_folder = os.environ.get("KGWB_CACHE")
     if own_folder:
         return Path(own_folder)
-    user_cache = os.environ.get("XDG_CACHE_HOME")
-    if user_cache:
-        return Path(user_cache) / "kgwb"
-    return Path.home() / ".cache" / "kgwb"
+    user_cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(user_cache) / "kgwb"
 
 
 @contextmanager
@@ -165,14 +161,12 @@ def create_file(path: Path, text: str, errors: str = "strict") -> bool:
     data = text.encode("utf-8", errors)
     make_folder(path.parent)
     try:
-        descriptor = os.open(path, _CREATE_FLAGS, _NEW_FILE_MODE)
+        file = path.open("xb", buffering=0)
     except FileExistsError:
         return False
     try:
-        try:
-            _write_all(descriptor, data)
-        finally:
-            os.close(descriptor)
+        with file:
+            _write_all(file.fileno(), data)
     except OSError:
         with suppress(OSError):
             path.unlink()

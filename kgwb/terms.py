@@ -104,16 +104,11 @@ def make_literal(lexical_form: str, datatype: str = "", language: str = "") -> L
     if datatype_iri in _PARSED_DATATYPES:
         # rdflib parses these when they are made, and 1 MB of text takes 200 MB of memory.
         # So the literal is made as plain text, and gets its datatype afterwards.
-        state = {"language": None, "datatype": datatype_iri}
         literal = Literal(lexical_form)
-        literal.__setstate__((None, state))
+        literal.__setstate__((None, {"language": None, "datatype": datatype_iri}))
         return literal
-    language_tag = str(language or "") or None
     return Literal(
-        lexical_form,
-        lang=language_tag,
-        datatype=datatype_iri,
-        normalize=False,
+        lexical_form, lang=str(language or "") or None, datatype=datatype_iri, normalize=False
     )
 
 
@@ -249,12 +244,8 @@ def split_iri(iri: str) -> tuple[str, str]:
 
     The namespace is "" if the IRI has neither.
     """
-    slash = iri.rfind("/")
-    number_sign = iri.rfind("#")
-    end = max(slash, number_sign) + 1
-    namespace = iri[:end]
-    local = iri[end:]
-    return namespace, local
+    end = max(iri.rfind("/"), iri.rfind("#")) + 1
+    return iri[:end], iri[end:]
 
 
 def local_part(iri: str) -> str:
@@ -265,8 +256,7 @@ def local_part(iri: str) -> str:
 
 def last_part(iri: str) -> str:
     """Return what stands behind the last "/", "#" or ":" of an IRI, those at its end left out."""
-    without_end = iri.rstrip("/#:")
-    return re.split(r"[/#:]", without_end)[-1]
+    return re.split(r"[/#:]", iri.rstrip("/#:"))[-1]
 
 
 def name_from_iri(iri: str) -> str:
@@ -279,13 +269,9 @@ def name_from_iri(iri: str) -> str:
     tail = last_part(iri)
     separated = CAMEL_CASE_BOUNDARY.sub(" ", unquote(tail))
     words = re.sub("[_-]", " ", separated).split()
-    is_lower = tail[:1].islower()
-    shown_words = []
-    for word in words:
-        if is_lower and not word.isupper():
-            word = word.lower()  # noqa: PLW2901
-        shown_words.append(word)
-    return " ".join(shown_words) or iri
+    if tail[:1].islower():
+        words = [word if word.isupper() else word.lower() for word in words]
+    return " ".join(words) or iri
 
 
 def choose_prefix(namespace: str, taken: Collection[str] = ()) -> str:
@@ -297,11 +283,8 @@ def choose_prefix(namespace: str, taken: Collection[str] = ()) -> str:
     prefix = KNOWN_PREFIXES.get(namespace)
     if not prefix:
         without_scheme = re.sub(r"^\w+:/*", "", namespace)
-        words = re.findall(r"[A-Za-z][A-Za-z0-9]*", without_scheme)
-        prefix = "ns"
-        if words:
-            last_word = words[-1].lower()
-            prefix = last_word[:MAX_PREFIX_CHARS]
+        *_, last_word = re.findall(r"[A-Za-z][A-Za-z0-9]*", without_scheme) or ["ns"]
+        prefix = last_word.lower()[:MAX_PREFIX_CHARS]
     while prefix in taken:
         prefix += "x"
     return prefix
@@ -345,8 +328,7 @@ def describe_term(term: Term) -> str:
 
 def format_triple(triple: Triple, names: DisplayNames) -> str:
     """Return a triple by its names: "Arrival — director → Denis Villeneuve"."""
-    names_of_terms = [format_term(term, names) for term in triple]
-    subject, predicate, object_ = names_of_terms
+    subject, predicate, object_ = (format_term(term, names) for term in triple)
     return f"{subject} — {predicate} → {object_}"
 
 

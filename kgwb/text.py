@@ -68,20 +68,15 @@ def and_more(number: int) -> str:
 
 def first_items(items: Sequence[Any], limit: int, to_text: Callable[[Any], str] = str) -> list[str]:
     """Return at most ``limit`` items as texts; if there are more, also the text "and 4 more"."""
-    texts = []
-    for item in items[:limit]:
-        texts.append(to_text(item))
-    omitted_count = len(items) - limit
-    if omitted_count > 0:
-        texts.append(and_more(omitted_count))
+    texts = list(map(to_text, items[:limit]))
+    if len(items) > limit:
+        texts.append(and_more(len(items) - limit))
     return texts
 
 
 def list_first(items: Iterable[Any], limit: int = 5) -> str:
     """Return at most ``limit`` items in one line, and how many more: "a, b, and 4 more"."""
-    known_items = list(items)
-    shown = first_items(known_items, limit)
-    return ", ".join(shown)
+    return ", ".join(first_items(list(items), limit))
 
 
 def list_within(items: Sequence[str], max_chars: int) -> str:
@@ -103,8 +98,7 @@ def list_within(items: Sequence[str], max_chars: int) -> str:
     if not shown:
         shown = [shorten(items[0], max_chars)]
     if len(shown) < len(items):
-        count = len(items)
-        shown.append(f"… ({count:,} in all)")
+        shown.append(f"… ({len(items):,} in all)")
     return ", ".join(shown)
 
 
@@ -126,11 +120,9 @@ def shorten(text: str, limit: int = MAX_LABEL_CHARS) -> str:
 
     For example "Once upon… (1,000,000 letters)".
     """
-    length = len(text)
-    if length <= limit:
+    if len(text) <= limit:
         return text
-    beginning = text[:limit]
-    return f"{beginning}… ({length:,} letters)"
+    return f"{text[:limit]}… ({len(text):,} letters)"
 
 
 def shorten_at_word(text: str, limit: int = MAX_LABEL_CHARS) -> str:
@@ -144,8 +136,7 @@ def shorten_at_word(text: str, limit: int = MAX_LABEL_CHARS) -> str:
     end = words.rfind(" ")
     if end > limit * 4 // 5:
         words = words[:end]
-    words = words.rstrip(" ,;:")
-    return f"{words} …"
+    return f"{words.rstrip(' ,;:')} …"
 
 
 def tell_apart(
@@ -174,11 +165,8 @@ def tell_apart(
 
         unclear: list[H] = []
         for alike in items_by_look.values():
-            if len(alike) == 1:
-                continue
-            for item in alike:
-                if form_numbers[item] < last_number:
-                    unclear.append(item)
+            if len(alike) > 1:
+                unclear += [item for item in alike if form_numbers[item] < last_number]
         if not unclear:
             return texts
         for item in unclear:
@@ -209,10 +197,8 @@ def look_of(text: str) -> str:
     """Return a text as it looks: NFC, no format characters, one space for any white space."""
     if not text.isascii():
         composed = unicodedata.normalize("NFC", text)
-        visible = [char for char in composed if unicodedata.category(char) != "Cf"]
-        text = "".join(visible)
-    words = text.split()
-    return " ".join(words)
+        text = "".join(char for char in composed if unicodedata.category(char) != "Cf")
+    return " ".join(text.split())
 
 
 def shortest_distinct_names(paths: Sequence[Path]) -> list[str]:
@@ -221,25 +207,15 @@ def shortest_distinct_names(paths: Sequence[Path]) -> list[str]:
     "p" is enough for "a/p" beside "a/q"; beside "c/p" it is "a/p". A path that is there twice has
     the same name twice.
     """
-    depth = 0
-    for path in paths:
-        part_count = len(path.parts)
-        depth = max(depth, part_count)
-    forms = []
-    for count in range(1, depth + 1):
-        form = partial(_last_parts, count=count)
-        forms.append(form)
+    depth = max((len(path.parts) for path in paths), default=0)
+    forms = [partial(_last_parts, count=count) for count in range(1, depth + 1)]
     names = tell_apart(paths, forms)
     return [names[path] for path in paths]
 
 
 def _last_parts(path: Path, count: int) -> str:
     """Return the last parts of a path; the whole path if it has no more parts."""
-    parts = path.parts
-    if count >= len(parts):
-        return str(path)
-    last_parts = Path(*parts[-count:])
-    return str(last_parts)
+    return str(Path(*path.parts[-count:]))
 
 
 def display_name(name: str) -> str:
@@ -258,9 +234,8 @@ def format_seconds(seconds: float) -> str:
     if seconds >= 0.9995:
         return f"{seconds:,.1f} s"
     milliseconds = seconds * 1000
-    if milliseconds >= 9.5:
-        return f"{milliseconds:.0f} ms"
-    return f"{milliseconds:.1f} ms"
+    decimals = 0 if milliseconds >= 9.5 else 1
+    return f"{milliseconds:.{decimals}f} ms"
 
 
 def remove_controls(text: str) -> str:
@@ -271,14 +246,12 @@ def remove_controls(text: str) -> str:
     """
     unix_lines = re.sub("\r\n?", "\n", text)
     printable = CONTROL_CHARACTERS.sub("�", unix_lines)
-    encoded = printable.encode("utf-8", "replace")
-    return encoded.decode()
+    return printable.encode("utf-8", "replace").decode()
 
 
 def single_line(value: object) -> str:
     """Return the text of a value on one line, without control characters."""
-    words = str(value).split()
-    return remove_controls(" ".join(words))
+    return remove_controls(" ".join(str(value).split()))
 
 
 def text_or_json(value: Any) -> str:
@@ -356,10 +329,8 @@ def mask_url(url: str) -> str:
         scheme += f"{MASK}@"
     rest, _, _ = rest.partition("#")
     place, question_mark, query = rest.partition("?")
-    masked_place = mask_urls_in_text(place)
-    parameters = query.split("&")
-    masked_query = "&".join(map(_mask_parameter, parameters))
-    return f"{scheme}{masked_place}{question_mark}{masked_query}"
+    masked_query = "&".join(map(_mask_parameter, query.split("&")))
+    return f"{scheme}{mask_urls_in_text(place)}{question_mark}{masked_query}"
 
 
 def _mask_parameter(parameter: str) -> str:
@@ -371,12 +342,9 @@ def _mask_parameter(parameter: str) -> str:
     if not parameter:
         return ""
     name, _, value = parameter.partition("=")
-    decoded_name = unquote_plus(name)
-    decoded_value = unquote_plus(value)
-    if is_safe_parameter(decoded_name, decoded_value):
+    if is_safe_parameter(unquote_plus(name), unquote_plus(value)):
         return parameter
-    has_value = bool(value.strip("="))
-    if has_value and _PARAMETER_NAME.fullmatch(name):
+    if value.strip("=") and _PARAMETER_NAME.fullmatch(name):
         return f"{name}={MASK}"
     return MASK
 
@@ -387,9 +355,7 @@ def is_safe_parameter(name: str, value: str) -> bool:
     The name must be one of SAFE_PARAMETERS, and the value must not be an address with a login or
     with parameters.
     """
-    if name.lower() not in SAFE_PARAMETERS:
-        return False
-    return not re.search("[@?]", value)
+    return name.lower() in SAFE_PARAMETERS and not re.search("[@?]", value)
 
 
 def mask_urls_in_text(text: str) -> str:
@@ -415,8 +381,7 @@ def _mask_key(match: re.Match[str]) -> str:
 
     So "the bearer of" stays, and the token in "Bearer TOKEN" does not.
     """
-    text_before = match.string[: match.start()]
-    is_after_blank = text_before.endswith(" ")
+    is_after_blank = match.string[: match.start()].endswith(" ")
     word = match[0].strip(".,;:!?()'\"")
     if is_after_blank and (not word or word.isalpha()):
         return match[0]
@@ -445,12 +410,8 @@ def mask_data(data: Any) -> Any:
 
 def _is_secret_value(name: str, value: str) -> bool:
     """Return whether a text is a secret by its name, and by its form."""
-    if not SECRET_NAME_PATTERN.search(name):
-        return False
-    words = value.split()
-    if len(words) != 1:
-        return False
-    return is_distinctive_secret(value)
+    has_secret_name = SECRET_NAME_PATTERN.search(name) is not None
+    return has_secret_name and len(value.split()) == 1 and is_distinctive_secret(value)
 
 
 def _mask_secret_value(match: re.Match[str]) -> str:
@@ -502,11 +463,8 @@ def _encodings_of(secret: str) -> tuple[str, ...]:
     encodings = [secret, *in_urls, *map(quote, in_urls)]
     encodings += [in_html, in_json, in_json_of_php, in_python]
     for part in _base64_parts(secret):
-        in_url = quote(part, safe="")
-        in_php = part.replace("/", "\\/")
-        encodings += [part, in_url, in_php]
-    distinct = dict.fromkeys(encodings)
-    return tuple(filter(None, distinct))
+        encodings += [part, quote(part, safe=""), part.replace("/", "\\/")]
+    return tuple(filter(None, dict.fromkeys(encodings)))
 
 
 def _base64_parts(secret: str) -> list[str]:
@@ -521,15 +479,13 @@ def _base64_parts(secret: str) -> list[str]:
     alone = base64.b64encode(data).decode()
     parts = [alone, alone.rstrip("=")]
     for bytes_before in range(3):
-        longer_data = bytes(bytes_before) + data
-        encoded = base64.b64encode(longer_data).decode()
+        encoded = base64.b64encode(bytes(bytes_before) + data).decode()
         start = math.ceil(bytes_before * 8 / 6)
         end = (bytes_before + len(data)) * 8 // 6
         part = encoded[start:end]
         if len(part) >= MIN_SECRET_CHARS:
             parts.append(part)
-    in_urls = [part.translate(_URLSAFE_BASE64) for part in parts]
-    return parts + in_urls
+    return parts + [part.translate(_URLSAFE_BASE64) for part in parts]
 
 
 def _lower_escapes(text: str) -> str:

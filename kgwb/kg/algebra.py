@@ -178,13 +178,13 @@ def _numbered_term(match: re.Match[str], numbered: Sequence[str]) -> str:
     return n3(Literal(match["sign"] + decimal, datatype=XSD.decimal))
 
 
-def find_iris(query: str, prefixes: Mapping[str, str]) -> set[URIRef]:
+def find_iris(query: str) -> set[URIRef]:
     """Return the IRIs in a query, in full or as prefixed names, without those of declarations.
 
-    A prefix means what the query declares it for, else its namespace in ``prefixes``; names with
-    other prefixes are left out. The query need not be valid: what is no token in it is left out.
+    Names with prefixes that the query does not declare are left out. The query need not be valid:
+    what is no token in it is left out.
     """
-    namespaces = dict(prefixes)
+    namespaces: dict[str, str] = {}
     iris = set()
     before = before_last = ""
     for token in find_tokens(query):
@@ -196,8 +196,7 @@ def find_iris(query: str, prefixes: Mapping[str, str]) -> set[URIRef]:
             iris.add(URIRef(expand_escapes(text[1:-1])))
         elif token["prefix"] in namespaces and not is_declared:
             _, _, local = text.partition(":")
-            local = _LOCAL_ESCAPE.sub("", local)
-            iris.add(URIRef(namespaces[token["prefix"]] + local))
+            iris.add(URIRef(namespaces[token["prefix"]] + _LOCAL_ESCAPE.sub("", local)))
         before_last, before = before, text
     return iris
 
@@ -241,10 +240,7 @@ def _analyze_text(sparql: str) -> QueryAnalysis:
         raise QueryError(f"rdflib cannot parse the query: {error}", hint=hint) from error
 
     nodes = list(walk_nodes(algebra, _NEGATION_NODES))
-    triples = []
-    for node in nodes:
-        if node.name == "BGP":
-            triples.extend(node.triples)
+    triples = list(chain.from_iterable(node.triples for node in nodes if node.name == "BGP"))
     if any(isinstance(predicate, Path) for _, predicate, _ in triples):
         unsupported_feature = unsupported_feature or "a property path"
     patterns = dict.fromkeys(_map_terms(_term_to_pattern_text, triple) for triple in triples)
@@ -274,12 +270,8 @@ def _all_triples_in(algebra: CompValue) -> Iterator[RdflibPattern]:
 def _take_paths_apart(triples: Iterable[RdflibPattern]) -> dict[TriplePattern, None]:
     """Return triple patterns with each path replaced by its steps, see ``QueryAnalysis.steps``."""
     numbers = count(1)
-    steps: dict[TriplePattern, None] = {}
-    for triple in triples:
-        for step in _steps_of(*triple, numbers):
-            pattern = _map_terms(_term_to_pattern_text, step)
-            steps[pattern] = None
-    return steps
+    steps = chain.from_iterable(_steps_of(*triple, numbers) for triple in triples)
+    return dict.fromkeys(_map_terms(_term_to_pattern_text, step) for step in steps)
 
 
 def _steps_of(
@@ -344,11 +336,8 @@ def translate_query(sparql: str) -> CompValue:
         None makes rdflib leave the node as it is.
         """
         if not isinstance(node, BNode):
-            return None  # leaves the node as it is
-        if node not in numbered:
-            number = len(numbered) + 1
-            numbered[node] = BNode(f"_{number}")
-        return numbered[node]
+            return None
+        return numbered.setdefault(node, BNode(f"_{len(numbered) + 1}"))
 
     tree = parse_query(sparql)
     tree = traverse(tree, visitPost=number_blank_node)
@@ -417,11 +406,9 @@ def _expression_to_sparql(node: Any) -> str:
         return f"!({_expression_to_sparql(node.expr)})"
     if name == "RelationalExpression":
         left = _expression_to_sparql(node.expr)
-        if isinstance(node.other, list):  # of IN or NOT IN
-            right = _arguments_to_sparql(node.other)
-        else:
-            right = _expression_to_sparql(node.other)
-        return f"({left} {node.op} {right})"
+        is_list = isinstance(node.other, list)  # of IN or NOT IN
+        write = _arguments_to_sparql if is_list else _expression_to_sparql
+        return f"({left} {node.op} {write(node.other)})"
     if name.endswith("EXISTS"):
         raise NotImplementedError("EXISTS")
     if name == node.name:
@@ -437,12 +424,9 @@ def _arguments_to_sparql(arguments: Iterable[Any]) -> str:
     """
     texts: list[str] = []
     for argument in arguments:
-        if isinstance(argument, list):
-            texts += map(_expression_to_sparql, argument)
-        else:
-            texts.append(_expression_to_sparql(argument))
-    listed = ", ".join(texts)
-    return f"({listed})"
+        alone_or_listed = argument if isinstance(argument, list) else [argument]
+        texts += map(_expression_to_sparql, alone_or_listed)
+    return f"({', '.join(texts)})"
 
 
 # Triple patterns
@@ -453,10 +437,7 @@ def patterns_to_sparql(patterns: Iterable[TriplePattern]) -> str:
 
     Without patterns the text is empty.
     """
-    lines = []
-    for subject, predicate, object_ in patterns:
-        lines.append(f"{subject} {predicate} {object_} .")
-    return " ".join(lines)
+    return " ".join(f"{' '.join(pattern)} ." for pattern in patterns)
 
 
 def patterns_and_filters_to_sparql(patterns: Iterable[TriplePattern], filters: str) -> str:
@@ -474,11 +455,8 @@ def patterns_and_filters_to_sparql(patterns: Iterable[TriplePattern], filters: s
 
 def variables_of(patterns: Iterable[TriplePattern]) -> tuple[str, ...]:
     """Return the distinct variables of triple patterns ("?x"), in order of appearance."""
-    variables = []
-    for term in chain.from_iterable(patterns):
-        if term.startswith("?"):
-            variables.append(term)
-    return tuple(dict.fromkeys(variables))
+    terms = dict.fromkeys(chain.from_iterable(patterns))
+    return tuple(term for term in terms if term.startswith("?"))
 
 
 def term_from_text(text: str) -> Term:
@@ -515,11 +493,8 @@ def constants_of(patterns: Iterable[TriplePattern]) -> dict[str, Term]:
     A binding that has them, too, lets ``instantiate_patterns`` read no text: it takes most of the
     time where the same patterns have many bindings.
     """
-    constants = {}
-    for text in chain.from_iterable(patterns):
-        if not text.startswith("?"):
-            constants[text] = term_from_text(text)
-    return constants
+    texts = set(chain.from_iterable(patterns))
+    return {text: term_from_text(text) for text in texts if not text.startswith("?")}
 
 
 def _map_terms(function: Callable[[Any], Any], triple: RdflibPattern) -> RdflibPattern:

@@ -126,17 +126,14 @@ class Dialect:
             every = '"false"'
             test = " || ".join(word_conditions)
             # Without this, the LIMIT would keep "The Ex" for the word "the" of a longer name.
-            weights = []
-            for word, condition in zip(words, word_conditions, strict=True):
-                weight = len(word) ** 2
-                weights.append(f"IF({condition}, {weight}, 0)")
-            weight_sum = " + ".join(weights)
+            weight_sum = " + ".join(
+                f"IF({condition}, {len(word) ** 2}, 0)"
+                for word, condition in zip(words, word_conditions, strict=True)
+            )
             order = f"DESC({weight_sum}) {order}"
 
         template = Template(self.pattern)
-        predicates = [""]
-        if "$p " in self.pattern:
-            predicates = labels
+        predicates = labels if "$p " in self.pattern else [""]
         patterns = []
         for text, predicate in product(self._index_texts(words, stage), predicates):
             values = {
@@ -153,15 +150,11 @@ class Dialect:
         if not patterns:
             return None
 
-        where = patterns[0]
-        if len(patterns) > 1:
-            where = union_clause(patterns)
+        where = union_clause(patterns) if len(patterns) > 1 else patterns[0]
         condition = "isIRI(?v)"
         if "?p " in self.pattern:
             condition += f" && ?p IN ({', '.join(labels)})"
-        prologue = ""
-        for prefix in self.prefixes.splitlines():
-            prologue += f"PREFIX {prefix}\n"
+        prologue = "".join(f"PREFIX {prefix}\n" for prefix in self.prefixes.splitlines())
         return (
             f"{prologue}SELECT DISTINCT ?v ?label WHERE {{ {where} FILTER({condition}) }}\n"
             f"ORDER BY {order} LIMIT {limit}"
@@ -215,8 +208,7 @@ class Dialect:
     @property
     def is_complete(self) -> bool:
         """Whether ``argument`` has its form, so that the dialect can be used as it is."""
-        match = re.fullmatch(self.argument_pattern, self.argument)
-        return match is not None
+        return re.fullmatch(self.argument_pattern, self.argument) is not None
 
     def __repr__(self) -> str:
         return f"{self.name} ({self.selection_reason})"
@@ -279,9 +271,8 @@ def choose_dialect(client: SparqlClient) -> Dialect:
     no label to search for. ``selection_reason`` of the result says why it was chosen. Raises
     GraphError if the endpoint fails.
     """
-    digest = hashlib.sha256(client.identity.encode())
-    name = f"{digest.hexdigest()}.json"
-    cache_file = disk.cache_dir() / "dialects" / name
+    digest = hashlib.sha256(client.identity.encode()).hexdigest()
+    cache_file = disk.cache_dir() / "dialects" / f"{digest}.json"
     remembered = _read_remembered(cache_file)
     if remembered is not None:
         return replace(remembered, selection_reason=f"remembered in {cache_file}")
@@ -289,11 +280,8 @@ def choose_dialect(client: SparqlClient) -> Dialect:
     label = _find_probe_label(client)
     if not label:
         return replace(DIALECTS["generic"], selection_reason="no label to probe with")
-    chosen = DIALECTS["generic"]
-    for dialect in _dialects_to_probe(client):
-        if _finds_label(client, dialect, label):
-            chosen = dialect
-            break
+    probed = (each for each in _dialects_to_probe(client) if _finds_label(client, each, label))
+    chosen = next(probed, DIALECTS["generic"])
     _remember(cache_file, client.identity, chosen)
     return replace(chosen, selection_reason="probed")
 
@@ -403,11 +391,7 @@ def _finds_label(client: SparqlClient, dialect: Dialect, label: str) -> bool:
         return False
     vertices, _ = found
     wanted = set(normalize(" ".join(words)).split())
-    for _, text in vertices:
-        found_words = normalize(text).split()
-        if wanted.issubset(found_words):
-            return True
-    return False
+    return any(wanted.issubset(normalize(text).split()) for _, text in vertices)
 
 
 def search_labels(
@@ -446,13 +430,11 @@ def labelled_vertices(result: ResultSet) -> LabelledVertices:
 
     Rows without a label are left out, and rows whose vertex is not an IRI that a query could hold.
     """
-    vertices: LabelledVertices = []
-    for vertex, label in result.rows:
-        if not vertex or label is None:
-            continue
-        if is_valid_iri(vertex):
-            vertices.append((str(vertex), str(label)))
-    return vertices
+    return [
+        (str(vertex), str(label))
+        for vertex, label in result.rows
+        if vertex and label is not None and is_valid_iri(vertex)
+    ]
 
 
 LabelledVertices = list[tuple[str, str]]

@@ -197,30 +197,23 @@ class Embeddings:
 
         select = "SELECT vector FROM vectors WHERE text = ?"
 
-        def read(database: sqlite3.Connection) -> dict[str, bytes]:
-            """Return the bytes of the vectors that are in the database, by text."""
+        def read(database: sqlite3.Connection) -> dict[str, Any]:
+            """Return the vectors that are in the database, by text."""
             found = {}
             for text in texts:
                 row = database.execute(select, (text,)).fetchone()
                 if row:
-                    found[text] = row[0]
+                    found[text] = np.frombuffer(row[0], dtype=np.float32)
             return found
 
-        stored = self._with_vector_database(read) or {}
-        vectors = {}
-        for text, data in stored.items():
-            vectors[text] = np.frombuffer(data, dtype=np.float32)
-        return vectors
+        return self._with_vector_database(read) or {}
 
     def _write_vectors(self, vectors: dict[str, Any]) -> None:
         """Add vectors, given by text, to the database of the cache folder.
 
         A text that has a vector there keeps it. Nothing happens if the database cannot be used.
         """
-        rows = []
-        for text, vector in vectors.items():
-            data = vector.astype("float32").tobytes()
-            rows.append((text, data))
+        rows = [(text, vector.astype("float32").tobytes()) for text, vector in vectors.items()]
         insert = "INSERT OR IGNORE INTO vectors VALUES (?, ?)"
         self._with_vector_database(lambda database: database.executemany(insert, rows))
 
@@ -260,8 +253,7 @@ class EmbeddingIndex:
         Two indexes with the same identity rank in the same way.
         """
         content = "\0".join((self.embeddings.name, *self.texts))
-        digest = hashlib.sha256(content.encode("utf-8", "surrogatepass"))
-        return digest.hexdigest()
+        return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
 
     def nearest(self, phrase: str, k: int) -> tuple[tuple[int, float], ...]:
         """Return position and cosine (-1 to 1) of the ``k`` texts nearest to a phrase.
@@ -388,8 +380,7 @@ def bundled_model_folder() -> Path | None:
         return None
     for package_folder in spec.submodule_search_locations or []:
         folder = Path(package_folder) / "model"
-        weights = folder / "model.safetensors"
-        if weights.exists():
+        if (folder / "model.safetensors").exists():
             return folder
     return None
 

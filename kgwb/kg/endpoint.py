@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import product
 from typing import TypeVar
 
 from rdflib import Literal, URIRef
@@ -122,9 +123,7 @@ class Endpoint(SparqlClient):
                 if found is None:
                     continue
                 matching, query = found
-            labels = []
-            for iri, label in equal + matching:
-                labels.append((iri, label, normalize(label)))
+            labels = [(iri, label, normalize(label)) for iri, label in equal + matching]
             ranked = rank_labels(text, labels, len(labels))
             hits = self._without_schema_terms(ranked, limit)
             if hits:
@@ -145,11 +144,10 @@ class Endpoint(SparqlClient):
         literals_per_label = MAX_CASE_VARIANTS * max(1, len(languages))
         labels_per_query = max(1, MAX_VALUES_PER_QUERY // literals_per_label)
         distinct_labels = list(dict.fromkeys(labels))
-        hits = []
+        hits: list[Hit] = []
         for chunk in _chunks(distinct_labels, labels_per_query):
-            for iri, label in self._find_case_variants(chunk):
-                hits.append(Hit(URIRef(iri), label, 1.0))
-
+            found = self._find_case_variants(chunk)
+            hits += [Hit(URIRef(iri), label, 1.0) for iri, label in found]
         vertices = self._without_schema_terms(hits, len(hits))
         return match_exactly(labels, [(hit.iri, hit.label) for hit in vertices])
 
@@ -163,16 +161,11 @@ class Endpoint(SparqlClient):
         """
         labels: dict[str, str] = {}
         for chunk in _chunks(iris, IRIS_PER_NAME_QUERY):
-            distinct_iris = dict.fromkeys(filter(is_valid_iri, chunk))
-            valid_iris = list(distinct_iris)
+            valid_iris = list(dict.fromkeys(filter(is_valid_iri, chunk)))
             labels |= self._best_labels(valid_iris, in_preferred_language=True)
             unlabelled = [iri for iri in valid_iris if str(iri) not in labels]
             labels |= self._best_labels(unlabelled, in_preferred_language=False)
-        names = {}
-        for iri in iris:
-            label = labels.get(str(iri))
-            names[iri] = label or name_from_iri(iri)
-        return names
+        return {iri: labels.get(str(iri)) or name_from_iri(iri) for iri in iris}
 
     def _find_case_variants(self, labels: Iterable[str]) -> LabelledVertices:
         """Return the vertices whose label is one of these texts, or a case variant of one.
@@ -186,10 +179,10 @@ class Endpoint(SparqlClient):
         for label in labels:
             variants |= _case_variants(label)
         predicates, languages = self._label_usage
-        literals = []
-        for variant in sorted(variants):
-            for language in languages:
-                literals.append(Literal(variant, lang=language or None))
+        literals = [
+            Literal(variant, lang=language or None)
+            for variant, language in product(sorted(variants), languages)
+        ]
         if not literals:
             return []
         label_values = values_clause("?label", literals)
@@ -209,8 +202,7 @@ class Endpoint(SparqlClient):
         """
         kept: list[Hit] = []
         for chunk in _chunks(hits, MAX_VALUES_PER_QUERY):
-            iris = [hit.iri for hit in chunk]
-            schema_terms = find_schema_terms(self, iris)
+            schema_terms = find_schema_terms(self, [hit.iri for hit in chunk])
             kept += [hit for hit in chunk if hit.iri not in schema_terms]
             if len(kept) >= limit:
                 break
@@ -279,7 +271,4 @@ def _pick_best_labels(result: ResultSet, vocabulary: Vocabulary) -> dict[str, st
         iri = str(vertex)
         if iri not in best or rank < best[iri]:
             best[iri] = rank
-    texts = {}
-    for iri, rank in best.items():
-        texts[iri] = rank[-1]
-    return texts
+    return {iri: text for iri, (_, text) in best.items()}

@@ -87,25 +87,16 @@ def _split_words(text: str) -> list[str]:
     scripts stay. Every other character that is no letter or digit separates words.
     """
     decomposed = unicodedata.normalize("NFKD", text).translate(_LETTER_FOLDING)
-    chars = []
-    for char in decomposed:
-        # Marks of combining class 0 are vowels of Indic scripts and belong to the word. The marks
-        # of all other classes are accents.
-        is_accent = unicodedata.combining(char) != 0
-        if is_accent:
-            continue
-        if _is_word_character(char):
-            chars.append(char)
-        else:
-            chars.append(" ")
+    # Marks of combining class 0 are vowels of Indic scripts and belong to the word. The marks of all
+    # other classes are accents.
+    without_accents = (char for char in decomposed if not unicodedata.combining(char))
+    chars = [char if _is_word_character(char) else " " for char in without_accents]
     return "".join(chars).split()
 
 
 def _is_word_character(char: str) -> bool:
     """Return whether a character is a letter, a digit or a mark."""
-    if char.isalnum():
-        return True
-    return unicodedata.category(char).startswith("M")
+    return char.isalnum() or unicodedata.category(char).startswith("M")
 
 
 UNIT_WORDS = frozenset("currency unit units".split())
@@ -123,13 +114,9 @@ def normalized_words(text: str) -> tuple[str, ...]:
     Reads MAX_SEARCH_CHARS characters and returns MAX_SEARCH_WORDS words at most; none for a text
     without letters and digits.
     """
-    searched = normalize(text[:MAX_SEARCH_CHARS])
-    words = []
-    for part in searched.split():
-        # A text that has no words is its own normal form, so its parts are not words.
-        if all(map(_is_word_character, part)):
-            words.append(part)
-    return _first_distinct(words)
+    parts = normalize(text[:MAX_SEARCH_CHARS]).split()
+    # A text that has no words is its own normal form, so its parts are not words.
+    return _first_distinct(part for part in parts if all(map(_is_word_character, part)))
 
 
 def lowercase_words(text: str) -> tuple[str, ...]:
@@ -138,15 +125,12 @@ def lowercase_words(text: str) -> tuple[str, ...]:
     This is for the indexes of engines, which may keep accents. Reads MAX_SEARCH_CHARS characters
     and returns MAX_SEARCH_WORDS words at most.
     """
-    searched = text[:MAX_SEARCH_CHARS].lower()
-    words = re.findall(r"[^\W_]+", searched)
-    return _first_distinct(words)
+    return _first_distinct(re.findall(r"[^\W_]+", text[:MAX_SEARCH_CHARS].lower()))
 
 
 def _first_distinct(words: Iterable[str]) -> tuple[str, ...]:
     """Return the first MAX_SEARCH_WORDS words, each once, in their order."""
-    distinct = tuple(dict.fromkeys(words))
-    return distinct[:MAX_SEARCH_WORDS]
+    return tuple(dict.fromkeys(words))[:MAX_SEARCH_WORDS]
 
 
 def match_exactly(
@@ -212,8 +196,7 @@ def _score_normal_forms(text: str, label: str, similar_words: SimilarWords) -> f
 
     shared = 0.0
     for word in text_words:
-        likeness_of = similar_words.get(word, {})
-        shared += _shared_letters(word, label_words, likeness_of)
+        shared += _shared_letters(word, label_words, similar_words.get(word, {}))
     letters = sum(map(len, [*text_words, *label_words]))
     dice = 2 * shared / letters
     score = 0.99 * dice
@@ -261,12 +244,8 @@ def rank_labels(
         candidate = (-score, iri, label)
         if iri not in best or candidate < best[iri]:
             best[iri] = candidate
-    hits = []
-    ranked = sorted(best.values())
-    for negative_score, iri, label in ranked[:limit]:
-        hit = Hit(URIRef(iri), label, -negative_score)
-        hits.append(hit)
-    return hits
+    ranked = sorted(best.values())[:limit]
+    return [Hit(URIRef(iri), label, -negative_score) for negative_score, iri, label in ranked]
 
 
 MIN_SPELLING_SIMILARITY = 0.75
@@ -357,8 +336,7 @@ class LabelIndex:
 
         Raises sqlite3.Error if the file is missing or is not an index.
         """
-        file_uri = path.absolute().as_uri()
-        uri = f"{file_uri}?mode=ro&immutable=1"
+        uri = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
         connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
         connection.execute("SELECT id FROM labels LIMIT 1").fetchall()
         return cls(connection, path)
@@ -558,13 +536,8 @@ class LabelIndex:
         Raises GraphFileError if the index cannot be read.
         """
         known = self._names  # another thread may replace the dictionary meanwhile
-        labels = {}
-        unknown = []
-        for iri in map(str, iris):
-            if iri in known:
-                labels[iri] = known[iri]
-            else:
-                unknown.append(iri)
+        labels = {iri: known.get(iri, "") for iri in map(str, iris)}
+        unknown = [iri for iri, name in labels.items() if not name]
         if unknown:
             new_names = self._read_names(unknown)
             self._keep_names(new_names)
@@ -574,12 +547,8 @@ class LabelIndex:
     def _read_names(self, iris: Sequence[str]) -> dict[str, str]:
         """Return the display name of each IRI, as the file of the index has it."""
         select = f"SELECT iri, text FROM labels WHERE shown AND iri IN {_GIVEN_VALUES_SQL}"
-        rows = self._fetch(select, json.dumps(iris))
-        found = dict(rows)
-        names = {}
-        for iri in iris:
-            names[iri] = found.get(iri) or name_from_iri(iri)
-        return names
+        found = dict(self._fetch(select, json.dumps(iris)))
+        return {iri: found.get(iri) or name_from_iri(iri) for iri in iris}
 
     def _keep_names(self, names: Mapping[str, str]) -> None:
         """Keep display names, by IRI, and drop the earlier ones if there are too many."""
@@ -604,9 +573,6 @@ class LabelIndex:
             self._spellings.clear()
         end_time = time.monotonic() + SPELLING_SEARCH_TIMEOUT_S
         difference = max(1, len(word) // 3)
-        shortest = len(word) - difference
-        longest = len(word) + difference
-        first_letter = word[0]
         table = "vocabulary"
         condition = _LENGTH_CONDITION
         if not re.search("[0-9]", word):
@@ -617,10 +583,10 @@ class LabelIndex:
         for negation in ("", "NOT "):
             similar += self._fetch(
                 f"SELECT word FROM {table} WHERE {negation}word BETWEEN ? AND ? {condition}",
-                first_letter,
-                first_letter + _LAST_CHARACTER,
-                shortest,
-                longest,
+                word[0],
+                word[0] + _LAST_CHARACTER,
+                len(word) - difference,
+                len(word) + difference,
                 read=partial(_filter_similar, word, end_time),
             )
 
@@ -662,9 +628,7 @@ def _write_labels(
     # Short labels come first: where matches are cut, the labels with the most other words go.
     rows.sort(reverse=True)
     # An index in memory must not sort on disk either: the disk may be full.
-    sorting = ""
-    if in_memory:
-        sorting = "PRAGMA temp_store=MEMORY;"
+    sorting = "PRAGMA temp_store=MEMORY;" if in_memory else ""
     connection.executescript(
         f"PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; {sorting} {_CACHE_SIZE_SQL} {_TABLES_SQL}"
     )
@@ -687,9 +651,7 @@ def _collect_rows(labels: Iterable[Label], is_stopped: Callable[[], bool]) -> li
     for iri, text, is_display_name, is_searchable in labels:
         if len(rows) % _LABELS_PER_CHECK == 0 and is_stopped():
             raise sqlite3.OperationalError("interrupted")
-        key = ""
-        if is_searchable:
-            key = normalize(text)
+        key = normalize(text) if is_searchable else ""
         # sqlite3 looks for an adapter of each bool, which takes longer than the rest of the row.
         rows.append((len(key), key, text, iri, int(is_display_name)))
     return rows

@@ -212,20 +212,15 @@ class LabelReader:
             return
         preference = self._preferences.get((predicate, language))
         if preference is None:
-            preference = self._find_preference(predicate, language)
+            order = self._vocabulary.all_labels.index(URIRef(_to_text(predicate)))
+            preference, _ = rank_label("", language.decode(), order, self._vocabulary)
+            self._preferences[predicate, language] = preference
         self._add_label(subject, (preference, text))
 
     def _add_label(self, subject: bytes, rank: LabelRank) -> None:
         """Add a label with its rank."""
         if self._first_labels.setdefault(subject, rank) is not rank:
             self._more_labels[subject].append(rank)
-
-    def _find_preference(self, predicate: bytes, language: bytes) -> _Preference:
-        """Return what the ranks of labels of a predicate and a language begin with, and keep it."""
-        order = self._vocabulary.all_labels.index(URIRef(_to_text(predicate)))
-        preference, _ = rank_label("", language.decode(), order, self._vocabulary)
-        self._preferences[predicate, language] = preference
-        return preference
 
     def labels(self) -> Iterator[Label]:
         """Yield the labels of all IRIs that have one, that are subject or object of a fact, or declared.
@@ -281,9 +276,8 @@ class LabelReader:
         for predicate, entity in self._claims:
             has_name = predicate in labels or predicate in unlabelled
             if entity in labels and not has_name:
-                ranks = [labels[entity], *self._more_labels.get(entity, [])]
-                best = min(ranks)
-                yield Label(_to_text(predicate), best[-1], True, False)
+                _, best = min([labels[entity], *self._more_labels.get(entity, [])])
+                yield Label(_to_text(predicate), best, True, False)
 
     def _rank_own_names(self, unlabelled: set[bytes]) -> dict[bytes, list[LabelRank]]:
         """Return the names of IRIs without a label by name predicates of the graph's own, as keys.
@@ -294,8 +288,7 @@ class LabelReader:
         def preference(predicate: bytes) -> tuple[int, str]:
             """Return the sort key of a predicate: by its name, then by its IRI."""
             iri = _to_text(predicate)
-            name = name_from_iri(iri).casefold()
-            return NAMES_OF_NAME_PREDICATES.index(name), iri
+            return NAMES_OF_NAME_PREDICATES.index(name_from_iri(iri).casefold()), iri
 
         own_names: dict[bytes, list[LabelRank]] = defaultdict(list)
         for order, predicate in enumerate(sorted(self._own_names, key=preference)):
@@ -317,11 +310,9 @@ def collect_labels(quads: Iterable[Quad], vocabulary: Vocabulary) -> list[Label]
 
 def _label_iri(iri: bytes, ranks: list[LabelRank], *, is_searchable: bool) -> Iterator[Label]:
     """Yield the labels of an IRI, each text once, the preferred first."""
-    text = _to_text(iri)
     distinct_texts = dict.fromkeys(rank[-1] for rank in sorted(ranks))
     for position, label in enumerate(distinct_texts):
-        is_preferred = position == 0
-        yield Label(text, label, is_preferred, is_searchable)
+        yield Label(_to_text(iri), label, position == 0, is_searchable)
 
 
 def _read_literal(line: Line) -> tuple[str, bytes]:
@@ -414,10 +405,11 @@ def split_plain_lines(data: bytes) -> list[Line] | None:
     not UTF-8, and a last line without its end. Whether IRIs and literals are valid is not checked.
     """
     lines = _compile(_PLAIN_LINE).findall(data)
-    ends_with_line = data.endswith(b"\n")
-    if len(lines) != data.count(b"\n") or not ends_with_line or not _is_utf8(data):
+    try:
+        data.decode()
+    except UnicodeDecodeError:
         return None
-    return lines
+    return lines if len(lines) == data.count(b"\n") and data.endswith(b"\n") else None
 
 
 def split_by_blank_nodes(data: bytes) -> tuple[bytes, bytes]:
@@ -427,22 +419,7 @@ def split_by_blank_nodes(data: bytes) -> tuple[bytes, bytes]:
     """
     if b"_:" not in data:
         return data, b""
-    without = []
-    others = []
+    parts: dict[bool, list[bytes]] = {False: [], True: []}
     for line in data.splitlines(keepends=True):
-        if b"_:" in line:
-            others.append(line)
-        else:
-            without.append(line)
-    return b"".join(without), b"".join(others)
-
-
-def _is_utf8(data: bytes) -> bool:
-    """Return whether bytes are a text in UTF-8."""
-    if data.isascii():
-        return True
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
+        parts[b"_:" in line].append(line)
+    return b"".join(parts[False]), b"".join(parts[True])

@@ -36,6 +36,7 @@ from kgwb.kg.sparql import (
     n3,
     names_dataset,
     undeclared_prefix_error,
+    union_clause,
     validate_query,
 )
 from kgwb.terms import Term, Triple, Triples, make_literal
@@ -107,13 +108,9 @@ class LocalGraph:
         """
         vocabulary = vocabulary or Vocabulary()
         store = ox.Store()
-        quads = getattr(graph, "quads", None)  # a Graph has none, a Dataset has
-        statements: Iterable[Any] = graph
-        if quads:
-            statements = quads()
-        converted = map(_to_quad, statements)
+        read_quads = getattr(graph, "quads", graph.__iter__)  # a Graph has none, a Dataset has
         try:
-            store.extend(converted)
+            store.extend(map(_to_quad, read_quads()))
         except ValueError as error:
             raise GraphFileError(
                 f"the rdflib graph contains a term that RDF does not allow: {error}",
@@ -125,13 +122,10 @@ class LocalGraph:
             )
         lines = "\n".join(sorted(map(str, store)))
         content = f"{CACHE_VERSION}\n{vocabulary!r}\n{lines}"
-        digest = hashlib.sha256(content.encode())
-        identity = f"sha256:{digest.hexdigest()}"
+        identity = f"sha256:{hashlib.sha256(content.encode()).hexdigest()}"
         merge_named_graphs(store)
         labels = LabelIndex.build(collect_labels(store, vocabulary))
-        prefixes = {}
-        for prefix, namespace in graph.namespaces():
-            prefixes[str(namespace)] = prefix
+        prefixes = {str(namespace): prefix for prefix, namespace in graph.namespaces()}
         source = f"rdflib graph of {len(store)} triples"
         return cls(store, labels, identity, prefixes, source, vocabulary, limits)
 
@@ -206,13 +200,9 @@ class LocalGraph:
         for end in (subject, object_):
             if not isinstance(end, URIRef):
                 continue
-            iri = n3(end)
-            as_subject = f"{{ {iri} ?p ?o }}"
-            as_object = f"{{ ?s ?p {iri} }}"
-            facts = f"{as_subject} UNION {as_object} FILTER({is_fact})"
-            conditions.append(f"FILTER EXISTS {{ {facts} }}")
-        where = " ".join(conditions)
-        is_used_otherwise = self.ask(f"ASK {{ {where} }}")
+            facts = union_clause((f"{n3(end)} ?p ?o", f"?s ?p {n3(end)}"))
+            conditions.append(f"FILTER EXISTS {{ {facts} FILTER({is_fact}) }}")
+        is_used_otherwise = self.ask(f"ASK {{ {' '.join(conditions)} }}")
         return not is_used_otherwise
 
     def select(self, query: str) -> ResultSet:
@@ -327,8 +317,7 @@ def add_muted(muted: Triples, triples: Sequence[Triple]) -> Triples:
     stand in a query, such as one with a blank node.
     """
     for triple in triples:
-        are_terms = all(isinstance(term, URIRef | BNode | Literal) for term in triple)
-        if not are_terms:
+        if not all(isinstance(term, URIRef | BNode | Literal) for term in triple):
             raise QueryError(
                 f"{triple!s:.200} is not a triple of IRIs and literals",
                 hint="take a triple of value.support, or write each of its terms as rdflib.URIRef(...)",
@@ -373,8 +362,7 @@ def term_from_oxigraph(term: Any) -> Term:
         # rdflib's constructor would check the IRI, which Oxigraph has done, and take three times as long.
         return str.__new__(URIRef, term.value)
     if isinstance(term, ox.Literal):
-        datatype = term.datatype.value
-        return make_literal(term.value, datatype, term.language or "")
+        return make_literal(term.value, term.datatype.value, term.language or "")
     if isinstance(term, ox.BlankNode):
         return BNode(term.value)
     raise QueryError(

@@ -46,15 +46,13 @@ class MiniLM:
 
     def __init__(self, folder: Path) -> None:
         """Read the configuration and the tokenizer, and map the weights."""
-        config_file = folder / "config.json"
-        config = json.loads(config_file.read_text(encoding="utf-8"))
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         self._layers = config["num_hidden_layers"]
         self._heads = config["num_attention_heads"]
         self._epsilon = np.float32(config["layer_norm_eps"])
         self._weights = map_weights(folder / "model.safetensors")
         self._blas = ThreadpoolController()
-        tokenizer_file = folder / "tokenizer.json"
-        tokenizer_text = tokenizer_file.read_text(encoding="utf-8")
+        tokenizer_text = (folder / "tokenizer.json").read_text(encoding="utf-8")
         self._tokenizer = Tokenizer.from_str(tokenizer_text)
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(MAX_TOKENS)
@@ -74,13 +72,8 @@ class MiniLM:
 
         def encode_batch(batch: Sequence[TokenizedText]) -> None:
             """Compute the vectors of a batch, and write them to their rows of ``vectors``."""
-            positions = []
-            token_ids = []
-            for position, ids in batch:
-                positions.append(position)
-                token_ids.append(ids)
-            rows = self._forward(np.array(token_ids))
-            vectors[positions] = rows
+            positions, token_ids = zip(*batch, strict=True)
+            vectors[list(positions)] = self._forward(np.array(token_ids))
 
         batches = self._make_batches(texts)
         # Each batch uses one core. With several, BLAS threads wait for one another, and on a
@@ -112,17 +105,14 @@ class MiniLM:
         """
         by_length: dict[int, list[TokenizedText]] = defaultdict(list)
         for position, text in enumerate(texts):
-            encoding = self._tokenizer.encode(text)
-            token_ids = encoding.ids
-            length = len(token_ids)
-            by_length[length].append((position, token_ids))
+            token_ids = self._tokenizer.encode(text).ids
+            by_length[len(token_ids)].append((position, token_ids))
 
         batches = []
         for length, group in by_length.items():
             batch_size = max(1, MAX_BATCH_TOKENS // length)
             for start in range(0, len(group), batch_size):
-                end = start + batch_size
-                batches.append(group[start:end])
+                batches.append(group[start : start + batch_size])
         return batches
 
     def _forward(self, token_ids: NDArray[np.int64]) -> FloatArray:
@@ -218,19 +208,15 @@ def map_weights(file: Path) -> dict[str, Any]:
     Arrays of other types are left out.
     """
     with file.open("rb") as opened:
-        length_bytes = opened.read(8)
-        header_length = int.from_bytes(length_bytes, "little")
-        header_bytes = opened.read(header_length)
-        header = json.loads(header_bytes)
+        header_length = int.from_bytes(opened.read(8), "little")
+        header = json.loads(opened.read(header_length))
     data_start = 8 + header_length
     weights = {}
     for name, tensor in header.items():
         if tensor.get("dtype") != "F32":
             continue
         start, _ = tensor["data_offsets"]
-        shape = tuple(tensor["shape"])
-        position = data_start + start
-        mapped = np.memmap(file, np.float32, "r", position, shape)
+        mapped = np.memmap(file, np.float32, "r", data_start + start, tuple(tensor["shape"]))
         weights[name] = mapped.view(np.ndarray)
     return weights
 
@@ -282,10 +268,7 @@ def split_at_tokens(text: str, offsets: Sequence[tuple[int, int]], max_tokens: i
 def _find_last_end(text: str, middle: int, end: int) -> int:
     """Return where the last sentence between two positions ends, else the last word, else ``end``."""
     for marks in (SENTENCE_ENDS, (" ",)):
-        last_end = -1
-        for mark in marks:
-            mark_end = text.rfind(mark, middle, end) + len(mark)
-            last_end = max(last_end, mark_end)
+        last_end = max(text.rfind(mark, middle, end) + len(mark) for mark in marks)
         if last_end > middle:
             return last_end
     return end

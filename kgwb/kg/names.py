@@ -155,14 +155,14 @@ def replace_marks(text: str, mark: str) -> str:
 
     The other characters keep their positions. An apostrophe, and a sign on one side only, is no mark.
     """
-    return _MARKED.sub(lambda match: _mark_out(match, mark), text)
 
+    def replace(match: re.Match[str]) -> str:
+        """Return a name with a character in the place of each of its marks."""
+        name = match[2] or match[3]
+        before, _, after = match[0].partition(name)
+        return mark * len(before) + name + mark * len(after)
 
-def _mark_out(match: re.Match[str], mark: str) -> str:
-    """Return what _MARKED found, with a character in the place of each of its marks."""
-    name = match[2] or match[3]
-    before, _, after = match[0].partition(name)
-    return mark * len(before) + name + mark * len(after)
+    return _MARKED.sub(replace, text)
 
 
 def compare_names(name: str, label: str) -> Likeness:

@@ -98,13 +98,9 @@ def describe_vertices(kg: Graph, iris: Sequence[URIRef]) -> dict[URIRef, Descrip
     names = kg.names(sorted(all_types))
     descriptions = {}
     for iri in iris:
-        in_order = sorted(types[iri])
-        type_names = [names[type_iri] for type_iri in in_order]
-        distinct_names = dict.fromkeys(type_names)
-        text = ""
-        if texts[iri]:
-            _, _, text = min(texts[iri])
-        descriptions[iri] = Description(tuple(distinct_names), text)
+        type_names = dict.fromkeys(names[type_iri] for type_iri in sorted(types[iri]))
+        _, _, text = min(texts[iri], default=(0, 0, ""))
+        descriptions[iri] = Description(tuple(type_names), text)
     return descriptions
 
 
@@ -131,14 +127,11 @@ def count_degrees(kg: Graph, iris: Sequence[URIRef], limit: int) -> dict[URIRef,
         return {}
     # Each vertex has a subquery with a LIMIT, so that one with millions of triples costs no more
     # than others.
-    subqueries = []
-    for iri in dict.fromkeys(iris):
-        term = n3(iri)
-        subqueries.append(
-            f"SELECT ({term} AS ?v) (COUNT(*) AS ?n) WHERE {{ SELECT ?p WHERE {{"
-            f" {{ {term} ?p ?o }} UNION {{ ?s ?p {term} }} }} LIMIT {limit} }}"
-        )
-    counts = union_clause(subqueries)
+    counts = union_clause(
+        f"SELECT ({term} AS ?v) (COUNT(*) AS ?n) WHERE {{ SELECT ?p WHERE {{"
+        f" {{ {term} ?p ?o }} UNION {{ ?s ?p {term} }} }} LIMIT {limit} }}"
+        for term in map(n3, dict.fromkeys(iris))
+    )
     result = kg.select(f"SELECT ?v ?n WHERE {{ {counts} }}")
     degrees = dict.fromkeys(iris, 0)
     for vertex, count in result.rows:
@@ -167,10 +160,7 @@ def find_predicates(
             continue
         if predicate in excluded and not keeps_all:
             continue
-        direction: Direction = "in"
-        if str(bound) == "out":
-            direction = "out"
-        predicates.append((predicate, direction))
+        predicates.append((predicate, "out" if str(bound) == "out" else "in"))
     predicates.sort(key=itemgetter(1), reverse=True)  # "out" before "in"
     predicates.sort(key=itemgetter(0))
     return tuple(predicates)
@@ -189,11 +179,10 @@ def find_label_usage(kg: Graph) -> tuple[tuple[URIRef, ...], tuple[str, ...]]:
     predicates = find_used_predicates(kg, vocabulary.all_labels)
     if not predicates:
         return (), ()
-    samples = []
-    for predicate in predicates:
-        triples = f"?v {n3(predicate)} ?label"
-        samples.append(f"SELECT ?label WHERE {{ {triples} }} LIMIT {MAX_SAMPLED_LABELS}")
-    labels = union_clause(samples)
+    labels = union_clause(
+        f"SELECT ?label WHERE {{ ?v {n3(predicate)} ?label }} LIMIT {MAX_SAMPLED_LABELS}"
+        for predicate in predicates
+    )
     where = f"{labels} BIND(LANG(?label) AS ?tag)"
     most_frequent = f"GROUP BY ?tag ORDER BY DESC(?n) ?tag LIMIT {MAX_LANGUAGES}"
     tags = kg.select(f"SELECT ?tag (COUNT(*) AS ?n) WHERE {{ {where} }} {most_frequent}")
@@ -240,21 +229,16 @@ def find_schema_terms(kg: Graph, iris: Sequence[URIRef]) -> frozenset[URIRef]:
         f" || EXISTS {{ ?v {n3(RDF.type)} {n3(WIKIBASE_PROPERTY)} }})"
         f" FILTER NOT EXISTS {{ ?v ?p ?o FILTER({is_fact}) }} }}"
     )
-    candidates = set()
-    for (vertex,) in result.rows:
-        if isinstance(vertex, URIRef):
-            candidates.add(vertex)
+    candidates = frozenset(vertex for (vertex,) in result.rows if isinstance(vertex, URIRef))
     if not candidates:
-        return frozenset()
+        return candidates
     # Each candidate has a subquery with a LIMIT, because a class can have millions of instances.
-    subqueries = []
-    for term in map(n3, sorted(candidates)):
-        subqueries.append(
-            f"SELECT ({term} AS ?v) ?p WHERE {{ ?s ?p {term} }} LIMIT {MAX_INCOMING_TRIPLES}"
-        )
-    incoming = union_clause(subqueries)
+    incoming = union_clause(
+        f"SELECT ({term} AS ?v) ?p WHERE {{ ?s ?p {term} }} LIMIT {MAX_INCOMING_TRIPLES}"
+        for term in map(n3, sorted(candidates))
+    )
     facts = kg.select(f"SELECT DISTINCT ?v WHERE {{ {incoming} FILTER({is_fact}) }}")
-    return frozenset(candidates).difference(chain.from_iterable(facts.rows))
+    return candidates.difference(chain.from_iterable(facts.rows))
 
 
 def parse_count(number: Term | None) -> int:
@@ -342,10 +326,8 @@ def find_exact_values(kg: Graph, texts: Sequence[str]) -> tuple[ValueMatch, ...]
             continue
         if predicate in kg.vocabulary.labels:
             continue
-        iris = [subject for subject in subjects if isinstance(subject, URIRef)]
-        distinct_iris = tuple(dict.fromkeys(iris))
-        number = parse_count(count)
-        matches.append(ValueMatch(predicate, value, number, True, distinct_iris))
+        iris = dict.fromkeys(subject for subject in subjects if isinstance(subject, URIRef))
+        matches.append(ValueMatch(predicate, value, parse_count(count), True, tuple(iris)))
     return tuple(matches)
 
 
@@ -381,8 +363,7 @@ def find_values_containing(
         if isinstance(value, URIRef):
             shown = local_part(value)
         if whole_words.search(normalize(shown)):
-            match = ValueMatch(URIRef(predicate), value, parse_count(count))
-            matches.append(match)
+            matches.append(ValueMatch(URIRef(predicate), value, parse_count(count)))
     return tuple(matches)
 
 
@@ -415,8 +396,7 @@ def find_literal(kg: Graph, text: str) -> Literal | None:
     Of several literals the most frequent is returned.
     """
     title = " ".join(map(_capitalize, text.split(" ")))
-    lowercase = text.lower()
-    spellings = (text, lowercase, _capitalize(text), title)
+    spellings = (text, text.lower(), _capitalize(text), title)
     values = values_clause("?o", literals_of(spellings, kg.vocabulary))
     result = kg.select(
         f"SELECT ?o (COUNT(*) AS ?n) WHERE {{ {values} ?s ?p ?o }}"
@@ -465,10 +445,7 @@ def explain_empty_result(
     patterns = list(dict.fromkeys(patterns))
     if has_rows(patterns, filters):
         return EmptyResultCause(is_empty=False)
-    unmatched = []
-    for pattern in patterns:
-        if not has_rows([pattern]):
-            unmatched.append(pattern)
+    unmatched = [pattern for pattern in patterns if not has_rows([pattern])]
     blocking: list[TriplePattern | str] = []
     for pattern in patterns:
         others = [other for other in patterns if other != pattern]
@@ -546,22 +523,17 @@ def find_support_by_value(
     """
     if variables_of(query.patterns) == (target,):
         constants = constants_of(query.patterns)
-        made = {}
-        for value in values:
-            made[value] = instantiate_patterns(query.patterns, {**constants, target: value})
-        return made
-    support: dict[Term | None, TripleSet] = {}
-    for value in values:
-        support[value] = {}
+        return {
+            value: instantiate_patterns(query.patterns, {**constants, target: value})
+            for value in values
+        }
+    support: dict[Term | None, TripleSet] = {value: {} for value in values}
     _add_support(kg, query, target, support)
 
     # The limit may have cut off all bindings of some values, so further queries name these values.
     # The limit may do the same there. So a batch is tried again as long as a query finds any value
     # of it, and dropped after a query that finds none.
-    missing = []
-    for value in values:
-        if not support[value] and is_serializable(value):
-            missing.append(value)
+    missing = [value for value in values if not support[value] and is_serializable(value)]
     while missing:
         batch = missing[:VALUES_PER_QUERY]
         restriction = values_clause(target, batch)
@@ -570,10 +542,7 @@ def find_support_by_value(
         if len(still_missing) == len(missing):
             still_missing = missing[VALUES_PER_QUERY:]
         missing = still_missing
-    support_by_value = {}
-    for value in values:
-        support_by_value[value] = tuple(support[value])
-    return support_by_value
+    return {value: tuple(support[value]) for value in values}
 
 
 def _add_support(
@@ -616,12 +585,9 @@ def find_ask_support(kg: Graph, query: CandidateQuery) -> Triples:
         return instantiate_patterns(query.patterns, {})
     columns = " ".join(variables)
     where = where_clause(query)
-    result = kg.select(f"SELECT {columns} WHERE {{ {where} }} LIMIT 1")
-    if not result.rows:
-        return ()
-    first_row = result.rows[0]
-    binding = dict(zip(variables, first_row, strict=True))
-    return instantiate_patterns(query.patterns, binding)
+    for row in kg.select(f"SELECT {columns} WHERE {{ {where} }} LIMIT 1").rows:
+        return instantiate_patterns(query.patterns, dict(zip(variables, row, strict=True)))
+    return ()
 
 
 # Support of any query
@@ -640,35 +606,26 @@ def find_support_by_row(
     Patterns in OPTIONAL and UNION give triples where they match. Property paths and the patterns in
     NOT EXISTS and MINUS give none. Raises a GraphError if the query cannot be analyzed or executed.
     """
-    patterns = []
-    for pattern in analyze_query(sparql).patterns:
-        if PATH_PLACEHOLDER not in pattern:
-            patterns.append(pattern)
+    analyzed = analyze_query(sparql).patterns
+    patterns = [pattern for pattern in analyzed if PATH_PLACEHOLDER not in pattern]
     limit = MAX_SOLUTIONS
     if not rows:  # one solution is enough, for a row without columns
         limit = 1
         columns = ()
         rows = [()]
-    bindings = {}
-    for row in rows[:MAX_SUPPORTED_ROWS]:
-        bindings[row] = _bind(columns, row)
-    named_rows = list(bindings.values())
-    query = _solutions_query(sparql, patterns, named_rows, limit)
+    bindings = {row: _bind(columns, row) for row in rows[:MAX_SUPPORTED_ROWS]}
+    query = _solutions_query(sparql, patterns, list(bindings.values()), limit)
     solutions = kg.select(query)
 
     # A solution belongs to the rows that have the same terms in the columns that it has variables
     # for.
-    shared = []
-    for column in columns:
-        if column in solutions.variables:
-            shared.append(f"?{column}")
+    shared = [f"?{column}" for column in columns if column in solutions.variables]
     support: dict[Row, TripleSet] = defaultdict(dict)
     for solution in solutions.rows:
         binding = _bind(solutions.variables, solution)
         matched = [pattern for pattern in patterns if _is_bound(pattern, binding)]
         found = instantiate_patterns(matched, binding)
-        key = _project(binding, shared)
-        triples = support[key]
+        triples = support[_project(binding, shared)]
         room = MAX_TRIPLES_PER_VALUE - len(triples)
         triples.update(dict.fromkeys(found[:room]))
 
@@ -676,19 +633,14 @@ def find_support_by_row(
     existing = existing_triples(kg, all_triples)
     support_by_row = {}
     for row, binding in bindings.items():
-        key = _project(binding, shared)
-        triples = support.get(key, {})
-        supporting = [triple for triple in triples if triple in existing]
-        support_by_row[row] = tuple(supporting)
+        triples = support.get(_project(binding, shared), {})
+        support_by_row[row] = tuple(filter(existing.__contains__, triples))
     return support_by_row
 
 
 def _bind(names: Iterable[str], row: Row) -> Binding:
     """Return the terms of a row by its variables. ``names`` are the variables without "?"."""
-    binding: dict[str, Term | None] = {}
-    for name, term in zip(names, row, strict=True):
-        binding[f"?{name}"] = term
-    return binding
+    return {f"?{name}": term for name, term in zip(names, row, strict=True)}
 
 
 def _is_bound(pattern: TriplePattern, binding: Binding) -> bool:
@@ -754,13 +706,8 @@ def values_table(variables: Iterable[str], rows: Iterable[Row]) -> str:
 
     A cell that is unbound, or a term that cannot stand in a query, becomes UNDEF.
     """
-    lines: dict[str, None] = {}
-    for row in rows:
-        cells = " ".join(map(_cell_to_sparql, row))
-        lines[f"({cells})"] = None
-    head = " ".join(variables)
-    body = " ".join(lines)
-    return f"VALUES ({head}) {{ {body} }}"
+    lines = dict.fromkeys(f"({' '.join(map(_cell_to_sparql, row))})" for row in rows)
+    return f"VALUES ({' '.join(variables)}) {{ {' '.join(lines)} }}"
 
 
 def _cell_to_sparql(term: Term | None) -> str:
@@ -781,10 +728,7 @@ def _binds_of_aliases(aliases: Iterable[tuple[str, str]]) -> str:
     aggregates: set[str] = set()
     for expression, name in aliases:
         tokens = tokenize(expression).tokens
-        used = set()
-        for token in tokens:
-            if token.lastgroup == "variable":
-                used.add(token[0][1:])
+        used = {token[0][1:] for token in tokens if token.lastgroup == "variable"}
         uses_aggregate = not aggregates.isdisjoint(used)
         if uses_aggregate or _has_aggregate(tokens):
             aggregates.add(name)
@@ -809,14 +753,8 @@ def existing_triples(kg: Graph, triples: Collection[Triple]) -> set[Triple]:
     must be checked in this way: a solution of one branch of a UNION can bind all variables of the
     other branch, without matching it.
     """
-    known = []
-    existing = set()
-    for triple in triples:
-        if all(map(is_serializable, triple)):
-            known.append(triple)
-        else:
-            existing.add(triple)
-    known.sort(key=str)
+    existing = {triple for triple in triples if not all(map(is_serializable, triple))}
+    known = sorted(set(triples) - existing, key=str)
     for start in range(0, len(known), TRIPLES_PER_QUERY):
         batch = known[start : start + TRIPLES_PER_QUERY]
         values = values_table(("?s", "?p", "?o"), batch)
@@ -846,8 +784,5 @@ def find_class_names(kg: Graph) -> Mapping[URIRef, str]:
         f" UNION {{ ?c {subclass_of} ?other }} UNION {{ ?other {subclass_of} ?c }} }}"
         f" LIMIT {MAX_CLASSES}"
     ).rows
-    classes = set()
-    for (iri,) in rows:
-        if isinstance(iri, URIRef) and not str(iri).startswith(SCHEMA_NAMESPACES):
-            classes.add(iri)
-    return kg.names(sorted(classes))
+    classes = {iri for (iri,) in rows if isinstance(iri, URIRef)}
+    return kg.names(sorted(iri for iri in classes if not str(iri).startswith(SCHEMA_NAMESPACES)))

@@ -120,6 +120,11 @@ def word_of(token: Token) -> str:
     return token[0].upper()
 
 
+def words_of(tokens: Iterable[Token]) -> set[str]:
+    """Return the words among some tokens, in upper case. Names, strings and variables are none."""
+    return {word_of(token) for token in tokens if token.lastgroup == "word"}
+
+
 def find_tokens(text: str) -> Iterator[Token]:
     """Yield the tokens of a query that need not be valid, without spaces and comments.
 
@@ -352,9 +357,7 @@ def is_query(text: str) -> bool:
 def without_fence(text: str) -> str:
     """Return a text without the code fence around it, if there is one."""
     match = FENCE_PATTERN.fullmatch(text)
-    if match is None:
-        return text
-    return match[1]
+    return match[1] if match else text
 
 
 MAX_EXPLAINED_TOKENS = 120
@@ -469,19 +472,16 @@ def validate_query(
     query = query.replace("\r\n", "\n").replace("\r", "\n")
     _check_characters(query)
     outline = outline_of(query)
-    parsed = None
-    if outline is not None:
-        parsed = _validate_outline(outline)
-    if parsed is None:
-        parsed = _validate_tokens(query, allow_service, allowed_service_iri)
+    alike = outline and _validate_outline(outline)
+    if alike:
+        parsed = replace(alike, text=query)
     else:
-        parsed = replace(parsed, text=query)
+        parsed = _validate_tokens(query, allow_service, allowed_service_iri)
     if forms and parsed.form not in forms:
         wanted = " or ".join(map(str.upper, forms))
-        found = parsed.form.upper()
-        message = f"this is no {wanted} query but {found}"
-        hint = f"write it as {wanted}"
-        raise QueryError(message, hint=hint)
+        raise QueryError(
+            f"this is no {wanted} query but {parsed.form.upper()}", hint=f"write it as {wanted}"
+        )
     return parsed
 
 
@@ -537,10 +537,7 @@ def _validate_tokens(query: str, allow_service: bool, allowed_service_iri: str) 
 
     # The word is looked for among the tokens, and the clause in the parse. So a text in which "a<b"
     # can be read in two ways cannot hide the clause.
-    service_words = set()
-    for token in tokens:
-        if token.lastgroup == "word" and "SERVICE" in word_of(token):
-            service_words.add(word_of(token))
+    service_words = {word for word in words_of(tokens) if "SERVICE" in word}
     services = [token[0] for token in _tokens_after(tokens, "SERVICE")]
     own_services = 0
     if allowed_service_iri and service_words == {"SERVICE"}:
@@ -556,6 +553,13 @@ def _validate_tokens(query: str, allow_service: bool, allowed_service_iri: str) 
     except PARSE_ERRORS:
         raise _syntax_error(tokenized, undeclared_prefixes, bool(service_words)) from None
     except RecursionError:
+        if (
+            len(services) > 1
+        ):  # rdflib reads the outer one again from within the inner one, without end
+            raise QueryError(
+                "the query has a SERVICE within a SERVICE, which cannot be checked",
+                hint="ask the two endpoints one after the other, in two queries",
+            ) from None
         raise too_large_error() from None
     if parsed.service_count not in (0, own_services) and not allow_service:
         raise _permission_error("asks another endpoint (SERVICE)")
@@ -613,11 +617,7 @@ def _tokens_after(tokens: Sequence[Token], keyword: str) -> list[Token]:
 
     ``keyword`` is in upper case; the query may have it in any case.
     """
-    following = []
-    for before, token in pairwise(tokens):
-        if word_of(before) == keyword:
-            following.append(token)
-    return following
+    return [token for before, token in pairwise(tokens) if word_of(before) == keyword]
 
 
 def _find_undeclared_prefixes(tokens: Sequence[Token]) -> tuple[str, ...]:
@@ -626,20 +626,13 @@ def _find_undeclared_prefixes(tokens: Sequence[Token]) -> tuple[str, ...]:
     A declaration counts wherever it stands. The empty prefix is "".
     """
     declared = {token["prefix"] for token in _tokens_after(tokens, "PREFIX")}
-    undeclared = []
-    for token in tokens:
-        prefix = token["prefix"]
-        if token.lastgroup == "name" and prefix not in declared:
-            undeclared.append(prefix)
-    return tuple(dict.fromkeys(undeclared))
+    used = dict.fromkeys(token["prefix"] for token in tokens if token.lastgroup == "name")
+    return tuple(prefix for prefix in used if prefix not in declared)
 
 
 def names_dataset(query: ValidatedQuery) -> bool:
     """Return whether a query has a FROM or a FROM NAMED."""
-    return any(
-        token.lastgroup == "word" and word_of(token) == "FROM"
-        for token in tokenize(query.text).tokens
-    )
+    return "FROM" in words_of(tokenize(query.text).tokens)
 
 
 def undeclared_prefix_error(prefixes: Sequence[str]) -> QueryError:
@@ -712,9 +705,7 @@ def _parse_skeleton(skeleton: str) -> ValidatedQuery:
     is_ranked = {"OrderClause", "LimitOffsetClauses"}.issubset(kinds)
     has_aggregate = any("Aggregate_" in kind for kind in kinds)
     has_absence = not _NON_MONOTONIC_NODES.isdisjoint(kinds)
-    variables = []
-    for column in query.projection or ():
-        variables.append(str(column.var or column.evar))
+    variables = [str(column.var or column.evar) for column in query.projection or ()]
     return ValidatedQuery(
         form=form,
         accepts_limit=not refuses_limit,
@@ -779,10 +770,7 @@ def _locate_error(text: str, undeclared_prefixes: Sequence[str]) -> tuple[int, s
     line_start = len(lines_before)  # of the line breaks
     line_start += sum(map(len, lines_before))
     position = line_start + column - 1
-    expectations = []
-    for expectation in found[3].split(", "):
-        if re.fullmatch(_READABLE_EXPECTATION, expectation):
-            expectations.append(expectation)
+    expectations = filter(re.compile(_READABLE_EXPECTATION).fullmatch, found[3].split(", "))
     return position, ", ".join(expectations)
 
 
@@ -849,10 +837,6 @@ def split_clauses(query: str) -> QueryClauses:
     dataset = ""
     if "FROM" in first:
         dataset = text[first["FROM"] : first.get("WHERE", brace)]
-    words = set()
-    for token in all_tokens:
-        if token.lastgroup == "word" and brace < token.start() < end:
-            words.add(word_of(token))
     limit = None
     limit_tokens = _tokens_of_modifier(tokens, "LIMIT")
     if limit_tokens and not _tokens_of_modifier(tokens, "VALUES"):
@@ -866,7 +850,7 @@ def split_clauses(query: str) -> QueryClauses:
         group_by=_split_keys(_tokens_of_modifier(tokens, "GROUP")[1:], text),
         order_by=_split_keys(_tokens_of_modifier(tokens, "ORDER")[1:], text),
         limit=limit,
-        words=frozenset(words),
+        words=frozenset(words_of(token for token in all_tokens if brace < token.start() < end)),
     )
 
 
@@ -1050,10 +1034,10 @@ def union_over_predicates(pattern: str, subject: str, predicates: Iterable[URIRe
     engines look a constant predicate up. Where it is a variable, even one that VALUES binds,
     Oxigraph reads all triples of each predicate.
     """
-    branches = []
-    for predicate in map(n3, predicates):
-        branches.append(f"{pattern} {subject} {predicate} ?l BIND({predicate} AS ?p)")
-    return union_clause(branches)
+    return union_clause(
+        f"{pattern} {subject} {predicate} ?l BIND({predicate} AS ?p)"
+        for predicate in map(n3, predicates)
+    )
 
 
 def is_valid_iri(iri: str) -> bool:
@@ -1082,6 +1066,5 @@ def string_literal(text: str) -> str:
     escaped = str(text).translate(_STRING_ESCAPES)
     # A backslash before a "u" looks like a codepoint escape to some engines (see
     # _AMBIGUOUS_ESCAPE), so the letter is written as an escape.
-    escaped = escaped.replace(r"\\u", r"\\\u0075")
-    escaped = escaped.replace(r"\\U", r"\\\u0055")
+    escaped = escaped.replace(r"\\u", r"\\\u0075").replace(r"\\U", r"\\\u0055")
     return f'"{escaped}"'

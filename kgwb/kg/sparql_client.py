@@ -202,12 +202,12 @@ class SparqlClient:
         Returns what the gate found out about the query, and the reply. Raises QueryRefusedError or
         QueryError if it does not pass the gate.
         """
-        validate = partial(
-            validate_query,
+        request = validate_query(
+            query,
+            *forms,
             allow_service=self.limits.allow_service,
             allowed_service_iri=allowed_service_iri,
         )
-        request = validate(query, *forms)
         if not request.accepts_limit:
             return request, self._send(request.text, request.form)
         limited = f"{request.text}\nLIMIT {self.limits.row_limit + 1}"
@@ -253,10 +253,8 @@ class SparqlClient:
 
 def _may_be_row_limit(row_count: int) -> bool:
     """Return whether a number of rows looks like a limit: so many hundreds, or a power of two."""
-    if row_count < MIN_SILENT_ROW_LIMIT:
-        return False
-    is_power_of_two = row_count & (row_count - 1) == 0
-    return row_count % 100 == 0 or is_power_of_two
+    is_power_of_two = row_count.bit_count() == 1
+    return row_count >= MIN_SILENT_ROW_LIMIT and (row_count % 100 == 0 or is_power_of_two)
 
 
 def rdf_format(media_type: str) -> pyoxigraph.RdfFormat:
@@ -360,8 +358,7 @@ class EndpointUrl:
         """The address for people, made distinct from other addresses that look the same."""
         if hidden_parameters:
             # A digest this short cannot be used to find the hidden value by trying.
-            hidden = urlencode(hidden_parameters)
-            digest = hashlib.sha256(hidden.encode()).hexdigest()
+            digest = hashlib.sha256(urlencode(hidden_parameters).encode()).hexdigest()
             self.identity += f"#{digest[:6]}"
         self._add_login(login)
 
@@ -377,12 +374,9 @@ class EndpointUrl:
             if is_safe_parameter(name, value):
                 self.parameters.append((name, value))
                 continue
-            if value.strip("="):
-                secret = Secret(value)
-                parameter: tuple[str, str] = (name, secret)
-            else:
-                secret = Secret(name)
-                parameter = (secret, value)
+            has_value = value.strip("=")
+            secret = Secret(value if has_value else name)
+            parameter = (name, secret) if has_value else (secret, value)
             self.parameters.append(parameter)
             self.secrets.append(secret)
             if SECRET_NAME_PATTERN.search(name):
@@ -403,8 +397,7 @@ class EndpointUrl:
         if not user:
             return
         credentials = Secret(f"{user}:{password}")
-        encoded = base64.b64encode(credentials.encode())
-        token = Secret(encoded.decode())
+        token = Secret(base64.b64encode(credentials.encode()).decode())
         self.authorization = Secret(f"Basic {token}")
         login_secrets = (token, credentials, password or user)
         self.secrets += login_secrets
@@ -443,9 +436,8 @@ def send_query(
     and GraphError if the reply is too long.
     """
     by_post = len(query) > address.max_get_chars
-    requests = []
-    for method_is_post in (by_post, not by_post):
-        requests.append(_build_request(address, query, form, parameters, method_is_post))
+    build = partial(_build_request, address, query, form, parameters)
+    requests = [build(by_post), build(not by_post)]
     secrets = address.secrets
     try:
         reply = send_request(address.url, requests, limits)
@@ -599,7 +591,7 @@ def _receive_response(
             )
         if response.length:  # bytes that Content-Length announced and that did not come
             raise http.client.IncompleteRead(body, response.length)
-        return replace(_response_from(response, body), by_post=request.data is not None)
+        return _response_from(response, body, request)
 
 
 def _open_one_way(
@@ -659,7 +651,7 @@ def _asked_wait(error: HTTPError) -> float | None:
     return read_retry_after(error.headers)
 
 
-def _response_from(response: Any, body: bytes) -> EndpointResponse:
+def _response_from(response: Any, body: bytes, request: Request) -> EndpointResponse:
     """Return the reply with its media type and server, and whether it is partial, from its headers.
 
     It is partial if Virtuoso's header says so, or for status 206. ``max_rows`` is the number of
@@ -678,6 +670,7 @@ def _response_from(response: Any, body: bytes) -> EndpointResponse:
         is_partial=is_cut or response.status == 206,
         max_rows=max_rows,
         server=headers.get("Server", ""),
+        by_post=request.data is not None,
     )
 
 
@@ -710,8 +703,7 @@ def _graph_error(url: str, error: HTTPError, message: str) -> GraphError:
     is_timeout = code in (408, 504) or sql_state in TIMEOUT_STATES
     if is_timeout or TIME_LIMIT.search(message):
         return GraphTimeoutError(
-            f"{url} gave up on the query (HTTP {code}): {message}",
-            hint=SERVER_TIME_HINT,
+            f"{url} gave up on the query (HTTP {code}): {message}", hint=SERVER_TIME_HINT
         )
     if code == 400 or VIRTUOSO_QUERY_ERROR.match(message):
         return QueryError(
@@ -725,8 +717,7 @@ def _graph_error(url: str, error: HTTPError, message: str) -> GraphError:
     wait_s = _asked_wait(error)
     if wait_s is not None:
         hint = f"the endpoint asks to wait {wait_s:,.0f} s; then send fewer queries"
-    problem = f"{url} fails (HTTP {code}): {message}"
-    return GraphUnreachableError(problem, hint=hint)
+    return GraphUnreachableError(f"{url} fails (HTTP {code}): {message}", hint=hint)
 
 
 def _read_body(response: Any, deadline: float, max_bytes: int) -> bytes:
@@ -736,7 +727,6 @@ def _read_body(response: Any, deadline: float, max_bytes: int) -> bytes:
     """
     chunks = iter(partial(response.read1, READ_CHUNK_BYTES), b"")
     content_encoding = response.headers.get("Content-Encoding", "")
-    unpacked = read_body(chunks, content_encoding, max_bytes, deadline)
     body = BytesIO()  # a list of chunks would be in memory beside the whole body
-    body.writelines(unpacked)
+    body.writelines(read_body(chunks, content_encoding, max_bytes, deadline))
     return body.getvalue()

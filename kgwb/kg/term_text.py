@@ -52,8 +52,7 @@ def _is_number_or_boolean(term: Term) -> bool:
     has_schema_type = term.datatype.startswith(str(XSD))
     if not has_schema_type or term.datatype == XSD.string:
         return False
-    is_boolean = str(term) in ("true", "false")
-    return is_boolean or UNQUOTED_VALUE.fullmatch(term) is not None
+    return str(term) in ("true", "false") or UNQUOTED_VALUE.fullmatch(term) is not None
 
 
 def quote_text(text: str, max_chars: int = MAX_VALUE_CHARS) -> str:
@@ -71,10 +70,7 @@ def cut_text(text: str, max_chars: int = MAX_VALUE_CHARS) -> str:
     "…" is added where it was cut.
     """
     text = " ".join(text.split())
-    if len(text) > max_chars:
-        beginning = text[:max_chars]
-        text = f"{beginning}…"
-    return text
+    return f"{text[:max_chars]}…" if len(text) > max_chars else text
 
 
 def to_curie(iri: str, prefixes: Mapping[str, str]) -> str:
@@ -91,12 +87,7 @@ def to_curie(iri: str, prefixes: Mapping[str, str]) -> str:
 
 def bracket_iri(iri: str) -> str:
     """Return an IRI in angle brackets, with characters that no IRI may have percent-encoded."""
-
-    def percent_encode(match: re.Match[str]) -> str:
-        """Return the matched character percent-encoded."""
-        return quote(match[0], errors="replace")
-
-    encoded = INVALID_IRI_CHARACTER.sub(percent_encode, iri)
+    encoded = INVALID_IRI_CHARACTER.sub(lambda match: quote(match[0], errors="replace"), iri)
     return f"<{encoded}>"
 
 
@@ -130,13 +121,9 @@ def add_missing_prefixes(sparql: str, prefixes: Prefixes) -> str:
     """
     namespaces = dict(prefixes)
     query = validate_query(sparql)
-    lines = []
-    for prefix in query.undeclared_prefixes:
-        if prefix in namespaces:
-            namespace = namespaces[prefix]
-            lines.append(f"PREFIX {prefix}: <{namespace}>")
-    lines.append(sparql.strip())
-    return "\n".join(lines)
+    missing = [prefix for prefix in query.undeclared_prefixes if prefix in namespaces]
+    lines = [f"PREFIX {prefix}: <{namespaces[prefix]}>" for prefix in missing]
+    return "\n".join([*lines, sparql.strip()])
 
 
 def format_typed_literal(
@@ -213,17 +200,13 @@ class TermIds:
             prefixes[prefix] = namespace
         all_prefixes = tuple(prefixes.items())
         all_names = tuple(sorted(known_names.items()))
-        has_new_prefix = all_prefixes != self.prefixes
-        has_new_name = all_names != self.names
-        if not has_new_prefix and not has_new_name:
+        if (all_prefixes, all_names) == (self.prefixes, self.names):
             return self
         return replace(self, prefixes=all_prefixes, names=all_names)
 
     def with_terms(self, terms: Iterable[Term]) -> TermIds:
         """Return these IDs for more terms that are shown together."""
-        all_terms = (*self.terms, *terms)
-        distinct_terms = dict.fromkeys(all_terms)
-        return replace(self, terms=tuple(distinct_terms))
+        return replace(self, terms=tuple(dict.fromkeys((*self.terms, *terms))))
 
     @property
     def namespaces(self) -> Prefixes:
@@ -233,10 +216,7 @@ class TermIds:
     @cached_property
     def _prefix_of(self) -> dict[str, str]:
         """The prefix of each namespace, by namespace."""
-        prefixes = {}
-        for prefix, namespace in self.namespaces:
-            prefixes[namespace] = prefix
-        return prefixes
+        return {namespace: prefix for prefix, namespace in self.namespaces}
 
     @cached_property
     def _name_of(self) -> Mapping[Term | None, str]:
@@ -268,9 +248,7 @@ class TermIds:
 
     def _texts_of_iri(self, iri: URIRef) -> tuple[str, ...]:
         """Return the texts by which a model may name an IRI: CURIE and IRI, also in brackets."""
-        curie = to_curie(iri, self._prefix_of)
-        bracketed = bracket_iri(iri)
-        return (curie, str(iri), f"<{iri}>", bracketed)
+        return (to_curie(iri, self._prefix_of), str(iri), f"<{iri}>", bracket_iri(iri))
 
     def _write_plainly(self, term: Term) -> str:
         """Return a CURIE, an IRI in brackets, or the text of a literal on one line."""
@@ -361,12 +339,9 @@ class TermIds:
                 by_full_text[text][term] = None
             if isinstance(term, URIRef):
                 continue
-            own_text = str(term).strip()
             plain = self._write_plainly(term)
-            quoted = quote_text(term, MAX_LITERAL_CHARS)
-            by_text[own_text][term] = None
-            by_text[plain][term] = None
-            by_text[quoted][term] = None
+            for text in (str(term).strip(), plain, quote_text(term, MAX_LITERAL_CHARS)):
+                by_text[text][term] = None
         return by_id, by_full_text, by_text
 
     def _full_texts(self, term: Term) -> tuple[str, ...]:
@@ -378,8 +353,6 @@ class TermIds:
         exact = format_exactly(term)
         if isinstance(term, URIRef):
             return (*self._texts_of_iri(term), exact)
-        full = self._write_fully(term)
+        texts = (self._write_fully(term), exact)
         # A model is told to leave out the quotes of a literal.
-        full_without_quotes = QUOTES.sub(r"\1\2", full)
-        exact_without_quotes = QUOTES.sub(r"\1\2", exact)
-        return (full, exact, full_without_quotes, exact_without_quotes)
+        return (*texts, *(QUOTES.sub(r"\1\2", text) for text in texts))

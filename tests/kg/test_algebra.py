@@ -78,7 +78,7 @@ def test_texts_like_the_numbers_of_iris_are_kept() -> None:
 def test_the_iris_of_a_query_are_found_by_its_prefixes_and_others(
     query: str, iris: list[str]
 ) -> None:
-    assert find_iris(query, {"ex": "http://x/"}) == set(map(URIRef, iris))
+    assert find_iris(query) == set(map(URIRef, iris))
 
 
 @pytest.mark.parametrize("where", ["", "{ ?s ?p ?o } UNION { ?o ?p ?s }", "?s e:p ?o"])

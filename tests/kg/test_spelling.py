@@ -105,4 +105,4 @@ def test_an_escape_ends_after_its_digits(escape: str) -> None:
     """rdflib takes up to eight digits after a small u."""
     query = f'SELECT ?x {{ ?x <http://e/{escape}> "{escape}" }}'
     assert analyze_query(query).patterns == (("?x", "<http://e/abcde>", '"abcde"'),)
-    assert {str(iri) for iri in find_iris(query, {})} == {"http://e/abcde"}
+    assert {str(iri) for iri in find_iris(query)} == {"http://e/abcde"}
