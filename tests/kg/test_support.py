@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
 import rdflib
 from rdflib import RDF, RDFS, XSD, BNode, Literal
 from small import EX, FILMS, films, iri
+from tables import read_table
 
 from kgwb import open_kg
 from kgwb.errors import KgwbError
@@ -158,35 +160,7 @@ def test_blank_nodes_of_the_graph_and_of_the_query_are_supported() -> None:
 # --- anything at all
 
 
-ANYTHING = (
-    *("", "  ", "?", "Welche Filme hat er gedreht?", "SELECT", "SELECT *", "ASK", "DESCRIBE :dune", "{ } }"),
-    *("CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o }", "DROP ALL", "DELETE WHERE { ?s ?p ?o }", "ASK { }"),
-    *("SELECT ?x ?x { ?x ?y ?z }", "SELECT COUNT(*) { ?x ?y ?z }", "SELECT (COUNT(*)) { ?x ?y ?z }"),
-    *("SELECT ?x {", "SELECT * { }", "SELECT ?gone { ?x a ?y }"),
-    "SELECT ?x { SERVICE <http://evil.example/> { ?x ?y ?z } }",
-    "SELECT ?x { ?x nope:director ?y }",
-    "SELECT (MAX(?m) AS ?n) { ?f :nothing ?m }",
-    "SELECT (GROUP_CONCAT(?f; SEPARATOR='}') AS ?all) { ?f :director ?d }",
-    "SELECT (EXISTS { ?f :director :denis } AS ?his) ?f { ?f a :Film }",
-    "SELECT (1 + 1 AS ?two) ?f { ?f a :Film } HAVING (?two > 1)",
-    "SELECT ?f { ?f !:director ?o }",
-    "SELECT ?f { ?f a/rdfs:subClassOf* :Film ; (:director|^:author)+ ?x }",
-    "SELECT ?f { (1 2) rdfs:member ?f . [] :director [ rdfs:label ?l ] }",
-    "SELECT ?f { ?f :director ?d } ORDER BY ?d DESC(?f) LIMIT 1",
-    "SELECT ?f { ?f :director ?d } ORDER BY RAND() LIMIT 1",
-    "SELECT ?f { ?f :director ?d } ORDER BY ?gone LIMIT 1",
-    "SELECT ?f { ?f :director ?d } ORDER BY ?d LIMIT 0",
-    "SELECT ?f { ?f :director ?d } ORDER BY ?f LIMIT 99999999999999999999",
-    "SELECT ?f { ?f :director ?d } ORDER BY ?f LIMIT 1 OFFSET 2",
-    "SELECT ?f { { SELECT ?f { ?f :director ?d } ORDER BY ?f LIMIT 2 } } LIMIT 1",
-    "SELECT ?f { GRAPH ?g { ?f :director ?d } }",
-    "BASE <http://example.org/> SELECT ?f { ?f <director> <denis> }",
-    "SELECT ?a ?d { ?a ?b ?c . ?d ?e ?f }",
-    "SELECT ?f { ?f :runtime ?r FILTER(?r<200&&?r>100) }",
-)  # fmt: skip
-
-
-@pytest.mark.parametrize("query", ANYTHING)
+@pytest.mark.parametrize("query", read_table(Path(__file__).with_name("any_queries.jsonl")))
 def test_any_text_gives_a_result_or_an_error_of_kgwb(query: str) -> None:
     kg = open_kg(rdflib.Graph().parse(data=FILMS), row_limit=50)
     sparql = query if query.startswith("BASE") else START + query
