@@ -2,12 +2,14 @@
 
 import base64
 from collections.abc import Callable
+from urllib.parse import quote
 
 import pytest
 
 from kgwb.text import MASK, mask_secrets
 
 KEY = "sk-proj-kGwB0123456789/abc+DEF=xyz?>~"
+SHORT_KEY = "q7Zp/api+key1"
 SURROUNDINGS = [("", ""), ("a", ""), ("me:", "@"), ("user:", "\nX-Other: 1"), ("{", "}")]
 Encode = Callable[[bytes], bytes]
 
@@ -24,6 +26,19 @@ def test_a_key_in_base64_is_masked_wherever_it_stands(
         assert MASK in masked
         assert len(masked) < len("the header was , wrongly") + len(text) - len(KEY)
         assert mask_secrets(text.encode(), [KEY]) == mask_secrets(text, [KEY]).encode()
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        SHORT_KEY.replace("/", "\\/"),
+        quote(SHORT_KEY, safe=""),
+        quote(SHORT_KEY, safe="").replace("%2F", "%2f").replace("%2B", "%2b"),
+        quote(quote(SHORT_KEY, safe="")),
+    ],
+)
+def test_key_is_masked_in_every_encoding(written: str) -> None:
+    assert mask_secrets(f'"key={written}"'.encode(), [SHORT_KEY]) == f'"key={MASK}"'.encode()
 
 
 def test_a_text_that_only_begins_like_a_key_is_kept() -> None:

@@ -17,6 +17,14 @@ Said = tuple[int, dict[str, str], Any]
 """Status, headers and body (JSON data, text, bytes, or an iterator of bytes) of an answer."""
 
 
+def said(
+    body: Any, kind: str = "application/sparql-results+json", status: int = 200, **headers: str
+) -> Said:
+    """An answer of a kind, by default an endpoint's."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return status, {"Content-Type": kind, **named}, body
+
+
 @dataclass(frozen=True)
 class Seen:
     """A request as it arrived."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 from page import record_html
 from ragonite import FINISH, RAGONITE, cited, passages, ragonite, script, sql
 from small import films
+from tables import read_table
 
 from hostile.corpus import IRIS, QUOTES, texts
 from hostile.runs import Page, bundles, graph
@@ -18,16 +20,10 @@ from kgwb.llm import Scripted
 from kgwb.systems.ragonite.database_file import open_database
 
 ATTACKS = (
-    "ATTACH DATABASE '/etc/passwd' AS other", "PRAGMA writable_schema = 1",
-    "SELECT * FROM pragma_database_list", "SELECT sql FROM sqlite_master", "SELECT term FROM _terms",
-    "SELECT key FROM _words", "SELECT block FROM _words_data", "INSERT INTO film (id) VALUES ('x')",
-    "UPDATE film SET name = 'x'", "DROP TABLE film", "CREATE TABLE x (y)", "CREATE TEMP TABLE x (y)",
-    "VACUUM INTO '/tmp/x'", "SELECT load_extension('x')", "SELECT random()", "BEGIN",
-    "SELECT name FROM film; DROP TABLE film", "SELECT zeroblob(999999999)",
+    *read_table(Path(__file__).with_name("attacks.jsonl")),
     "SELECT 'x' LIKE '" + "%a" * 10_000 + "'",
-    "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT max(x) FROM n",
-    "SELECT " + "(" * 3_000 + "1" + ")" * 3_000, "SELECT ?", "", ";", "\x00",
-)  # fmt: skip
+    "SELECT " + "(" * 3_000 + "1" + ")" * 3_000,
+)
 SETTINGS = RAGONITE.settings(sql_timeout_s=2)
 
 

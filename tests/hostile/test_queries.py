@@ -19,8 +19,6 @@ from typing import Any
 import pyoxigraph
 import pytest
 import rdflib
-from page import press, settle
-from page import text as read
 from rdflib import RDFS, Literal, URIRef
 from small import DIRECTED, chatty, films, qir
 
@@ -30,7 +28,6 @@ from hostile.corpus import SEED, texts
 from hostile.runs import EACH, HARMLESS, bundles, bundles_with_long_texts, hostile_run
 from hostile.servers import Server, serving
 from kgwb import open_kg
-from kgwb.cli import main
 from kgwb.errors import GraphError, KgwbError, QueryError, QueryRefusedError
 from kgwb.kg import Graph
 from kgwb.kg.dialects import DIALECTS
@@ -42,8 +39,6 @@ from kgwb.llm import Scripted
 from kgwb.records import to_data
 from kgwb.run import Run
 from kgwb.show.explain import execute_query
-from kgwb.ui.cell import AgentCell
-from kgwb.ui.session import session_of
 
 LABELS = texts(1_000)
 ARGUMENTS = {
@@ -270,19 +265,6 @@ def recorded() -> Run:
     return chatty("Who directed Arrival?", Scripted(DIRECTED)).go()
 
 
-def test_what_a_person_types_in_a_widget_does_not_reach_it(kg: Graph) -> None:
-    run = recorded()
-    fork = run.fork(kg=kg)
-    cell = AgentCell(session_of(run), "query_generator")
-    size = len(run.unrecorded_graph.store)  # type: ignore[union-attr]
-    for query in FORBIDDEN[::60]:
-        press(cell, "Run query", sparql=query)
-        settle(cell.graph_worker)
-        assert "Failed" in read(cell) or "row" in read(cell)
-    assert len(run.unrecorded_graph.store) == size  # type: ignore[union-attr]
-    assert fork.unrecorded_graph is not None
-
-
 def overrides_with(query: str, place: int) -> str:
     """The lines of a run file that put a query in the place of two agents' outputs.
 
@@ -330,16 +312,6 @@ def test_what_a_model_says_does_not_reach_it(kg: Graph, server: Server) -> None:
         with suppress(KgwbError):
             chatty(query, model, kg).go()
     assert server.seen
-
-
-def test_what_the_command_line_is_given_does_not_reach_it(
-    capsys: pytest.CaptureFixture[str], server: Server
-) -> None:
-    for query in FORBIDDEN[::120]:
-        question = query.replace("\x00", "").strip() or "?"
-        main(["ask", "--kg", f"{server.url}/sparql", "--", question])
-    assert server.seen
-    capsys.readouterr()
 
 
 CHANGING = set("SERVICE INSERT DELETE LOAD CLEAR DROP CREATE".split())

@@ -14,6 +14,7 @@ import ipywidgets as widgets
 import pytest
 from hypothesis import strategies as st
 from small import HOMONYMS, chatty
+from tables import read_table
 
 import kgwb
 from hostile.corpus import outcomes, texts
@@ -111,22 +112,13 @@ def load(path: Path) -> Any:
 # --- what a file may say
 
 
-ODD: dict[str, list[Any]] = {
-    "system": ["../../evil", "os", "chatty_kg.pipeline"],
-    "models": [{"": "replay:/etc/passwd"}, {"": "openai:x@http://{url}/v1"}, {"qir": 1}],
-    "embeddings": ["/etc", "http://{url}/model", "lexical\x00"],
-    "source": ["http://{url}/sparql", "/etc/passwd"],
-    "graph": ["http://{url}/sparql", "/etc/passwd"],
-    "prompts": [{"../../tmp/evil": "x"}, {"/etc/passwd": "x"}, {"chatty_kg/qir": 1}],
-    "settings": [{"theta": 10**400}, {"evil": 1}, {"profile": "evil"}, {"workers": True}],
-    "vocabulary": [{"labels": ["javascript:x"]}, {"languages": ['en") } #']}],
-    "question": ["x" * 10**6, "a " * 10**4, "\ud800", "\x1b[2J"],
-    "kgwb_run": [2, True, "1", 10**30],
-}
-"""Values of fields that lead somewhere or are odd; other kinds of values come with the spoilt files."""
 HEADERS: list[dict[str, Any]] = [
-    {field: value} for field, values in ODD.items() for value in values
+    *read_table(Path(__file__).with_name("odd_headers.jsonl")),
+    {"settings": {"theta": 10**400}},
+    {"question": "x" * 10**6},
+    {"question": "a " * 10**4},
 ]
+"""Fields that lead somewhere or are odd; other kinds of values come with the spoilt files."""
 
 
 @pytest.mark.parametrize("header", HEADERS, ids=lambda header: json.dumps(header)[:50])
@@ -140,19 +132,11 @@ def test_whatever_a_header_says_nothing_is_opened(
         assert server.seen == []
 
 
-VERTEX = {"entity": "Dune", "vertex": {"iri": "javascript:x", "label": "<b>"}}
-ENTRIES: tuple[Any, ...] = (
-    {"prompt": {"name": "../../../evil", "text": "{prompt}"}},
-    {"prompt": {"name": "/etc/evil", "text": "{prompt}"}},
-    {"override": {"step": "../../x", "value": {}}},
-    {"override": {"step": "vertex_selection", "value": VERTEX}},
-    {"call": {"kind": "__import__", "request": {}, "repeat": 0, "key": "x"}},
-    *({"end": {"status": "paused", "position": place}} for place in ("../../x", -1, 10**30)),
-    *(1, [], ["call"], {}, {"step": {"key": "x"}}),
+@pytest.mark.parametrize(
+    "entry",
+    read_table(Path(__file__).with_name("odd_entries.jsonl")),
+    ids=lambda entry: json.dumps(entry)[:60],
 )
-
-
-@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: json.dumps(entry)[:60])
 def test_whatever_an_entry_says_nothing_is_opened(
     entry: Any, saved: list[str], tmp_path: Path
 ) -> None:

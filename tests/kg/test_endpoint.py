@@ -12,7 +12,7 @@ from typing import Any
 import pyoxigraph
 import pytest
 from engines import free_port
-from hostile.servers import Said, Seen, Server, serving
+from hostile.servers import Said, Seen, Server, said, serving
 from rdflib import Literal, URIRef
 from tables import read_table
 
@@ -36,18 +36,10 @@ SELECT, ASK = "SELECT ?x { ?x ?p ?o }", "ASK { ?s ?p ?o }"
 QUERIES = {"select": SELECT, "ask": ASK, "construct": "CONSTRUCT WHERE { ?s ?p ?o }"}
 
 
-def reply_of(body: Any, status: int = 200, kind: str = KIND, **headers: str) -> Said:
-    return (
-        status,
-        {"Content-Type": kind, **{n.replace("_", "-"): value for n, value in headers.items()}},
-        body,
-    )
-
-
 def answers_from(store: pyoxigraph.Store) -> Callable[[Seen], Said]:
     def answer(seen: Seen) -> Said:
         result: Any = store.query(seen.fields["query"][0])
-        return reply_of(result.serialize(format=pyoxigraph.QueryResultsFormat.JSON))
+        return said(result.serialize(format=pyoxigraph.QueryResultsFormat.JSON))
 
     return answer
 
@@ -167,7 +159,7 @@ def test_rows_that_an_endpoint_leaves_out_without_a_word_are_noticed(
         result: Any = members.query(seen.fields["query"][0])
         reply = json.loads(result.serialize(format=pyoxigraph.QueryResultsFormat.JSON))
         del reply["results"]["bindings"][silent_limit:]
-        return reply_of(json.dumps(reply))
+        return said(json.dumps(reply))
 
     with serving(answer) as server:
         rows = Endpoint(server.url, dialect="generic").select(query)
@@ -197,8 +189,8 @@ def test_a_busy_endpoint_is_asked_again_after_the_wait_that_it_asks_for(
     def answer(seen: Seen) -> Said:
         if len(server.seen) <= busy_replies:
             headers = {"Retry_After": wait} if wait else {}
-            return reply_of("busy", status, **headers)
-        return reply_of(RESULT % "here")
+            return said("busy", status=status, **headers)
+        return said(RESULT % "here")
 
     with serving(answer) as server:
         endpoint = Endpoint(server.url, dialect="generic", limits=QueryLimits(query_timeout_s=20))
@@ -211,13 +203,13 @@ def test_a_busy_endpoint_is_asked_again_after_the_wait_that_it_asks_for(
         assert len(server.seen) == request_count
 
 
-def select(*reply: Any) -> Any:
-    with serving(lambda seen: reply_of(*reply)) as server:
+def select(body: str, **options: Any) -> Any:
+    with serving(lambda seen: said(body, **options)) as server:
         return Endpoint(server.url).select(SELECT)
 
 
 def test_partial_results_are_marked_and_half_characters_replaced() -> None:
-    rows = select(RESULT % "part", 206)
+    rows = select(RESULT % "part", status=206)
     assert (rows.rows, rows.cut) == (((Literal("part"),),), True)
     assert select(RESULT % r"x\ud800").rows == ((Literal("x\ufffd"),),)
 
@@ -231,7 +223,7 @@ def test_closed_port_unknown_host_and_invalid_path_are_unreachable() -> None:
 
 
 def test_password_is_sent_but_not_shown() -> None:
-    with serving(lambda seen: reply_of("not with s@crt and abc", 400)) as server:
+    with serving(lambda seen: said("not with s@crt and abc", status=400)) as server:
         url = server.url.replace("//", "//ada:s%40crt@") + "/?api_key=abc&default-graph-uri=urn:g"
         kg = open_kg(url)
         assert kg.source == kg.identity == server.url + "/?api_key=***&default-graph-uri=urn:g"
@@ -246,7 +238,7 @@ def test_password_is_sent_but_not_shown() -> None:
 
 @pytest.mark.parametrize("query", [SELECT, f"{SELECT} # {'long ' * 1000}"])
 def test_a_query_in_the_address_is_not_sent(query: str) -> None:
-    with serving(lambda seen: reply_of("no", 400)) as server, pytest.raises(QueryError):
+    with serving(lambda seen: said("no", status=400)) as server, pytest.raises(QueryError):
         open_kg(f"{server.url}/?query=SELECT+1&a=1").select(query)
     (seen,) = server.seen
     assert seen.fields["a"] == ["1"]
@@ -259,7 +251,7 @@ def test_a_query_in_the_address_is_not_sent(query: str) -> None:
 )
 def test_faulty_reply_raises_an_error(row: dict[str, Any]) -> None:
     headers = {"Content_Length": row["length"]} if "length" in row else {}
-    reply = reply_of(row["body"], row.get("status", 200), row.get("kind", KIND), **headers)
+    reply = said(row["body"], row.get("kind", KIND), row.get("status", 200), **headers)
     error, method = getattr(errors, row["error"]), row.get("method", "select")
     with serving(lambda _: reply) as server, pytest.raises(error, match=row["says"]) as caught:
         getattr(Endpoint(server.url), method)(QUERIES[method])
@@ -267,7 +259,7 @@ def test_faulty_reply_raises_an_error(row: dict[str, Any]) -> None:
 
 
 def test_a_reply_that_does_not_end_is_left() -> None:
-    reply = reply_of(iter(lambda: time.sleep(0.05) or b" ", b""))
+    reply = said(iter(lambda: time.sleep(0.05) or b" ", b""))
     with serving(lambda _: reply) as server, pytest.raises(GraphTimeoutError, match="than 1 s"):
         Endpoint(server.url, limits=QueryLimits(query_timeout_s=1.0)).select(SELECT)
 

@@ -130,6 +130,7 @@ def test_service_and_functions_pass_with_permission_only(
         ("SELECT * { { ?s ?p ?o } } LIMIT", "expected"),
         # Oxigraph is not asked where the error is: it might call the endpoint.
         ("SELECT * { SERVICE <http://e/s> { ?s ?p ?o } } LIMIT", "(?s)^(?!.*expected)"),
+        ("ASK { SERVICE <http://e/s> { SERVICE <http://e/t> { } } }", "a SERVICE within a SERVICE"),
     ],
 )
 def test_the_error_names_the_place(query: str, message: str) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import pyoxigraph
 import pytest
 from rdflib import URIRef
+from tables import read_table
 
 from kgwb.errors import GraphFileError
 from kgwb.kg import cache_dir, files, open_kg
@@ -22,6 +23,7 @@ from kgwb.kg.label_search import Label
 from kgwb.kg.labels import LabelReader, collect_labels
 from kgwb.kg.local import LocalGraph
 
+HERE = Path(__file__).parent
 LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
 LABELS = 15_000
 
@@ -112,61 +114,15 @@ def test_an_interrupt_stops_the_index_while_labels_are_written(
 
 
 def test_what_the_triples_tell_about_labels() -> None:
-    skos = "<http://www.w3.org/2004/02/skos/core#altLabel>"
-    kind = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
-    lines = [
-        f'<http://e/a> {LABEL} "A" .',
-        f'<http://e/a> {skos} "A too" .',
-        f'<http://e/a> {skos} "A" .',
-        f"<http://e/a> {kind} <http://e/Kind> .",
-        f'<http://e/Kind> {LABEL} "Kind" .',
-        f"<http://e/Declared> {kind} <http://www.w3.org/2002/07/owl#Class> .",
-        f'<http://e/Declared> {LABEL} "Declared" .',
-        f"<http://e/InFact> {kind} <http://www.w3.org/2002/07/owl#Class> .",
-        f'<http://e/InFact> {LABEL} "In a fact" .',
-        "<http://e/a> <http://e/likes> <http://e/InFact> .",
-        f'<http://e/likes> {LABEL} "likes" .',
-        "_:b <http://e/likes> <http://e/noLabel> <http://e/graph> .",
-        '<http://e/named> <http://e/fullName> "Full" .',
-        '<http://e/named> <http://e/name> "Short" .',
-        '<http://e/named> <http://e/name> "7"^^<http://www.w3.org/2001/XMLSchema#integer> .',
-        f'<http://e/blank> {LABEL} " " .',
-        f"<http://e/blank> {LABEL} <http://e/a> .",
-        f'<http://e/b> {LABEL} "Größe"@de .',
-        f'<http://e/b> {LABEL} "English"@en-GB <http://e/graph> .',
-        f'<http://e/b> {LABEL} "a \\"quoted\\" text, a line\\nand \\\\" .',
-        f'_:b {LABEL} "of a blank node" .',
-        '<http://e/blank> <http://e/name> "not asked" .',
-        '<http://e/a> <http://e/says> "<http://e/f> <http://e/likes> <http://e/g> ." .',
-        "<http://e/a> <http://e/says> <<( <http://e/x> <http://e/y> <http://e/z> )>> .",
-        f'<http://e/P1> {LABEL} "property" .',
-        "<http://e/P1> <http://wikiba.se/ontology#directClaim> <http://e/direct/P1> .",
-    ]
-    data = "".join(f"{line}\n" for line in lines).encode()
+    data = (HERE / "labelled.nq").read_bytes()
+    expected = read_table(HERE / "labels_of_labelled.jsonl")
     reader = LabelReader(Vocabulary())
     reader.read(data)
-    labels = sorted(reader.labels())
-    assert labels == [
-        Label("http://e/Declared", "Declared", True, True),
-        Label("http://e/InFact", "In a fact", True, True),
-        Label("http://e/Kind", "Kind", True, False),
-        Label("http://e/P1", "property", True, True),
-        Label("http://e/a", "A", True, True),
-        Label("http://e/a", "A too", False, True),
-        Label("http://e/b", "English", True, True),
-        Label("http://e/b", "Größe", False, True),
-        Label("http://e/b", 'a "quoted" text, a line\nand \\', False, True),
-        Label("http://e/direct/P1", "property", True, False),
-        Label("http://e/likes", "likes", True, False),
-        Label("http://e/named", "7", True, True),
-        Label("http://e/named", "Full", False, True),
-        Label("http://e/named", "Short", False, True),
-        Label("http://e/noLabel", "no label", True, True),
-    ]
+    assert sorted(map(list, reader.labels())) == expected
     assert reader.may_be_nested
     store = pyoxigraph.Store()
     store.load(data, pyoxigraph.RdfFormat.N_QUADS)
-    assert sorted(collect_labels(store, Vocabulary())) == labels
+    assert sorted(map(list, collect_labels(store, Vocabulary()))) == expected
 
 
 PLAIN = [

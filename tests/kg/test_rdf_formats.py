@@ -46,6 +46,9 @@ READABLE = {
     "node.xml": XML_NODE,
     "blank.ttl": "[] <http://e/q> <http://e/s> . <http://e/s> <http://e/p> 'o' .",
 }
+MARKED = {".ttl": TURTLE, ".nt": TRIPLES, ".nq": QUADS, ".trig": TRIG, ".rdf": XML, ".json": JSON}
+READABLE |= {f"marked{end}": f"\ufeff{text}" for end, text in MARKED.items()}
+"""Programs of Windows put a mark before UTF-8."""
 
 
 @pytest.mark.parametrize("packing", ["plain", "gzip"])

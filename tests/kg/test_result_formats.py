@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import pyoxigraph as ox
 import pytest
-from hostile.servers import Said, Seen, serving
+from hostile.servers import Said, Seen, said, serving
+from hypothesis import given
+from hypothesis import strategies as st
 from rdflib import Literal
 from tables import read_table
 
 from kgwb.errors import GraphError, GraphTimeoutError, GraphUnreachableError
 from kgwb.kg.base import ResultSet
 from kgwb.kg.endpoint import Endpoint
-from kgwb.kg.responses import TIME_LIMIT_SIGNS, EndpointResponse
+from kgwb.kg.responses import TIME_LIMIT_SIGNS, EndpointResponse, JsonReader
 
 HERE = Path(__file__).parent
 JSON, XML = "application/sparql-results+json", "application/sparql-results+xml"
@@ -28,10 +31,6 @@ FORMATS = {
     CSV: ox.QueryResultsFormat.CSV,
 }
 SELECT = "SELECT ?x ?y { ?x ?p ?y }"
-
-
-def said(body: Any, kind: str = JSON, status: int = 200, **headers: str) -> Said:
-    return status, {"Content-Type": kind, **headers}, body
 
 
 def reply(body: str | bytes, kind: str = JSON, charset: str = "") -> EndpointResponse:
@@ -223,3 +222,75 @@ def test_every_format_is_accepted_and_json_is_preferred() -> None:
     assert seen.headers["User-Agent"].startswith("kgwb/")
     assert result.rows == ((A, None),)
     assert accepted.index(JSON) < accepted.index(XML) < accepted.index(TSV) < accepted.index(CSV)
+
+
+# --- JSON, part by part
+
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
+VALUES = st.recursive(
+    SCALARS, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=20
+)
+
+
+def read(reader: JsonReader) -> Any:
+    """Read any value through the methods for objects and arrays as far as they go."""
+    if reader.next_character() == "{":
+        return {name: read(reader) for name in reader.read_members()}
+    if reader.next_character() == "[":
+        return [read(reader) for _ in reader.read_parts("[", "]")]
+    return reader.read_value()
+
+
+def read_whole(text: str) -> Any:
+    reader = JsonReader(text)
+    value = read(reader)
+    if reader.next_character():
+        raise reader.error("expected the end")
+    return value
+
+
+@given(VALUES, st.sampled_from([None, 1]))
+def test_any_value_is_read_as_json_reads_it(value: Any, indent: int | None) -> None:
+    text = json.dumps(value, indent=indent)
+    assert read_whole(text) == value
+
+
+@given(st.text('{}[]",:1e-.tru\\ \n', max_size=12))
+def test_a_text_is_accepted_if_and_only_if_json_accepts_it(text: str) -> None:
+    try:
+        expected = json.loads(text, strict=False)
+    except ValueError:
+        with pytest.raises(ValueError):  # its message is not the point
+            read_whole(text)
+    else:
+        assert read_whole(text) == expected
+
+
+def test_the_head_of_a_result_may_come_last_and_the_last_of_two_lists_counts() -> None:
+    first = json.dumps({"bindings": [X, X]})
+    last = json.dumps({"bindings": [{"y": X["x"]}], "more": [1]})
+    text = f'{{"results": {first}, "results": {last}, "head": {{"vars": ["x", "y"]}}}}'
+    for variables in ((), ("x", "y")):
+        result = reply(text).parse_result_set(variables, 10)
+        assert (result.variables, result.rows) == (("x", "y"), ((None, Literal("a")),))
+
+
+def test_rows_beyond_the_limit_take_no_memory() -> None:
+    row, many = '{"x": {"type": "bnode", "value": "b"}}', 8_000
+    text = f'{{"head": {{"vars": ["x"]}}, "results": {{"bindings": [{",".join([row] * many)}]}}}}'
+    sent = reply(text)
+    tracemalloc.start()
+    try:
+        result = sent.parse_result_set(("x",), 10)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert result.cut and len(result.rows) == 10
+    assert peak < 2 * len(text)
+
+
+def test_a_broken_text_is_an_error_with_its_place() -> None:
+    with pytest.raises(GraphError, match=r"\(char 30\)"):
+        reply('{"head": {"vars": ["x"]},     oh').parse_result_set(("x",), 10)
+    with pytest.raises(GraphError, match="broken JSON"):
+        reply("[" * 100_000).parse_boolean()
