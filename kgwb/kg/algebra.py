@@ -178,13 +178,13 @@ def _numbered_term(match: re.Match[str], numbered: Sequence[str]) -> str:
     return n3(Literal(match["sign"] + decimal, datatype=XSD.decimal))
 
 
-def find_iris(query: str) -> set[URIRef]:
+def find_iris(query: str, prefixes: Mapping[str, str]) -> set[URIRef]:
     """Return the IRIs in a query, in full or as prefixed names, without those of declarations.
 
-    Names with prefixes that the query does not declare are left out. The query need not be valid:
-    what is no token in it is left out.
+    A prefix means what the query declares it for, else its namespace in ``prefixes``; names with
+    other prefixes are left out. The query need not be valid: what is no token in it is left out.
     """
-    namespaces: dict[str, str] = {}
+    namespaces = dict(prefixes)
     iris = set()
     before = before_last = ""
     for token in find_tokens(query):

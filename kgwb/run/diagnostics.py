@@ -616,7 +616,7 @@ def _find_constants(query: str, ends: set[URIRef], kg: Graph) -> Iterator[URIRef
             for term in terms:
                 if term.startswith("<"):
                     yield URIRef(term[1:-1])
-    yield from sorted(ends & find_iris(query))
+    yield from sorted(ends & find_iris(query, {}))
 
 
 def _find_texts(query: str) -> Iterator[str]:
@@ -778,7 +778,7 @@ def _was_reached(iri: URIRef | None, run: Any) -> bool:
     for call in used_calls(run.steps, run.calls):
         if call.kind not in QUERY_KINDS:
             continue
-        if iri in find_iris(call.request.get("query", "")):
+        if iri in find_iris(call.request.get("query", ""), {}):
             return False
         rows = call.result.rows if isinstance(call.result, ResultSet) else call.result
         if isinstance(rows, tuple) and any(iri in row for row in rows):

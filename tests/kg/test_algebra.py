@@ -81,7 +81,7 @@ def test_texts_like_the_numbers_of_iris_are_kept() -> None:
 def test_the_iris_of_a_query_are_found_by_its_prefixes_and_others(
     query: str, iris: list[str]
 ) -> None:
-    assert find_iris(query) == set(map(URIRef, iris))
+    assert find_iris(query, {"ex": "http://x/"}) == set(map(URIRef, iris))
 
 
 @pytest.mark.parametrize("where", ["", "{ ?s ?p ?o } UNION { ?o ?p ?s }", "?s e:p ?o"])
@@ -192,4 +192,4 @@ def test_an_escape_ends_after_its_digits(escape: str) -> None:
     """rdflib takes up to eight digits after a small u."""
     query = f'SELECT ?x {{ ?x <http://e/{escape}> "{escape}" }}'
     assert analyze_query(query).patterns == (("?x", "<http://e/abcde>", '"abcde"'),)
-    assert {str(iri) for iri in find_iris(query)} == {"http://e/abcde"}
+    assert {str(iri) for iri in find_iris(query, {})} == {"http://e/abcde"}

@@ -557,7 +557,7 @@ def _uses_names(mentions: Mentions, sparql: str) -> bool:
 
     A name is used by the IRI of a candidate, by a value or a thing that has it, or as a text.
     """
-    iris = find_iris(sparql)
+    iris = find_iris(sparql, {})
     text = sparql.casefold()
     for mention in mentions.found:
         terms: set[Term] = {candidate.iri for candidate in mention.candidates}
