@@ -30,7 +30,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import cache, partial
 from itertools import islice
 from math import inf
@@ -272,7 +272,8 @@ def _find_rdf_files(path: Path) -> tuple[dict[Path, RdfFormat], dict[Path, FileK
     extension, with their kinds. Raises GraphFileError if no file is left, or one cannot be read.
     """
     if path.is_file():
-        kind = _identify_kind(path)
+        with _reading(path):
+            kind = identify_kind(path)
         if kind.rdf_format is None:
             raise GraphFileError(f"{path} is {kind.name}", hint=kind.remedy)
         return {path: kind.rdf_format}, {}
@@ -284,7 +285,8 @@ def _find_rdf_files(path: Path) -> tuple[dict[Path, RdfFormat], dict[Path, FileK
         has_extension = extension_of(file) in FORMAT_BY_EXTENSION
         if not has_extension or is_hidden or not file.is_file():
             continue
-        kind = _identify_kind(file)
+        with _reading(file):
+            kind = identify_kind(file)
         if kind.rdf_format is None:
             left_out[file] = kind
         else:
@@ -299,20 +301,16 @@ def _find_rdf_files(path: Path) -> tuple[dict[Path, RdfFormat], dict[Path, FileK
     return formats, left_out
 
 
-def _identify_kind(file: Path) -> FileKind:
-    """Return the kind of a file. Raises GraphFileError if it cannot be read."""
+@contextmanager
+def _reading(file: Path) -> Iterator[None]:
+    """Raise GraphFileError in place of an OSError while a file is read."""
     try:
-        return identify_kind(file)
+        yield
     except OSError as error:
-        raise _unreadable_file_error(file, error) from error
-
-
-def _unreadable_file_error(file: Path, error: OSError) -> GraphFileError:
-    """Return the error for a file that the system does not let kgwb read."""
-    return GraphFileError(
-        f"{file} cannot be read: {error.strerror}",
-        hint="check that it is there, and that you may read it",
-    )
+        raise GraphFileError(
+            f"{file} cannot be read: {error.strerror}",
+            hint="check that it is there, and that you may read it",
+        ) from error
 
 
 def _read_prefixes(files: Sequence[Path]) -> dict[str, str]:
@@ -344,11 +342,8 @@ def _digest_files(
     """
     entries = b""
     for file in files:
-        try:
-            with file.open("rb") as stream:
-                digest = hashlib.file_digest(stream, "sha256")
-        except OSError as error:
-            raise _unreadable_file_error(file, error) from error
+        with _reading(file), file.open("rb") as stream:
+            digest = hashlib.file_digest(stream, "sha256")
         name = file.relative_to(path).as_posix()
         if file == path:
             name = "".join(file.suffixes[-2:])

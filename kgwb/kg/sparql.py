@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import re
 import sys
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
@@ -553,9 +553,8 @@ def _validate_tokens(query: str, allow_service: bool, allowed_service_iri: str) 
     except PARSE_ERRORS:
         raise _syntax_error(tokenized, undeclared_prefixes, bool(service_words)) from None
     except RecursionError:
-        if (
-            len(services) > 1
-        ):  # rdflib reads the outer one again from within the inner one, without end
+        # rdflib reads the outer SERVICE again from within the inner one, without end.
+        if len(services) > 1:
             raise QueryError(
                 "the query has a SERVICE within a SERVICE, which cannot be checked",
                 hint="ask the two endpoints one after the other, in two queries",
@@ -837,33 +836,33 @@ def split_clauses(query: str) -> QueryClauses:
     dataset = ""
     if "FROM" in first:
         dataset = text[first["FROM"] : first.get("WHERE", brace)]
+    after = _tokens_by_modifier(tokens)
     limit = None
-    limit_tokens = _tokens_of_modifier(tokens, "LIMIT")
-    if limit_tokens and not _tokens_of_modifier(tokens, "VALUES"):
-        limit = int(limit_tokens[0][0])
+    if after["LIMIT"] and not after["VALUES"]:
+        limit = int(after["LIMIT"][0][0])
     return QueryClauses(
         prologue=text[:begin],
         dataset=dataset,
         where=text[brace + 1 : end],
         modifiers=text[end + 1 :],
         aliases=tuple(aliases),
-        group_by=_split_keys(_tokens_of_modifier(tokens, "GROUP")[1:], text),
-        order_by=_split_keys(_tokens_of_modifier(tokens, "ORDER")[1:], text),
+        group_by=_split_keys(after["GROUP"][1:], text),
+        order_by=_split_keys(after["ORDER"][1:], text),
         limit=limit,
         words=frozenset(words_of(token for token in all_tokens if brace < token.start() < end)),
     )
 
 
-def _tokens_of_modifier(tokens: Iterable[Token], modifier: str) -> list[Token]:
-    """Return the tokens after one of MODIFIERS, up to the next one. The tokens are the outermost."""
-    found = []
+def _tokens_by_modifier(tokens: Iterable[Token]) -> Mapping[str, list[Token]]:
+    """Return the tokens after each of MODIFIERS, up to the next one. The tokens are the outermost."""
+    found: dict[str, list[Token]] = defaultdict(list)
     current = ""
     for token in tokens:
         word = word_of(token)
         if word in MODIFIERS:
             current = word
-        elif current == modifier:
-            found.append(token)
+        else:
+            found[current].append(token)
     return found
 
 

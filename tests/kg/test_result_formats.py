@@ -11,7 +11,7 @@ from typing import Any
 import pyoxigraph as ox
 import pytest
 from hostile.servers import Said, Seen, said, serving
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from rdflib import Literal
 from tables import read_table
@@ -256,6 +256,8 @@ def test_any_value_is_read_as_json_reads_it(value: Any, indent: int | None) -> N
 
 
 @given(st.text('{}[]",:1e-.tru\\ \n', max_size=12))
+@example("[1 1]")
+@example('{"e",1}')
 def test_a_text_is_accepted_if_and_only_if_json_accepts_it(text: str) -> None:
     try:
         expected = json.loads(text, strict=False)
