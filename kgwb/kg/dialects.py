@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 from urllib.parse import urlencode
 from urllib.request import Request
 
@@ -31,11 +31,8 @@ from kgwb.errors import GraphError, GraphTimeoutError, SettingError
 from kgwb.kg.base import QueryLimits, ResultSet, Vocabulary
 from kgwb.kg.label_search import lowercase_words, normalize
 from kgwb.kg.sparql import is_valid_iri, n3, string_literal, union_clause, values_clause
-from kgwb.kg.sparql_client import send_request
+from kgwb.kg.sparql_client import SparqlClient, send_request
 from kgwb.text import mask_url
-
-if TYPE_CHECKING:
-    from kgwb.kg.endpoint import Endpoint
 
 SearchStage = Literal["all words", "prefix", "any word"]
 """How a label must match: all words, all words or beginnings of words, or at least one word."""
@@ -262,7 +259,7 @@ MIN_PROBE_WORD_LETTERS = 4
 _log = logging.getLogger("kgwb")
 
 
-def choose_dialect(client: Endpoint) -> Dialect:
+def choose_dialect(client: SparqlClient) -> Dialect:
     """Return the dialect for an endpoint: the remembered one, else the first that finds a label.
 
     A label is taken from the graph and searched for in each dialect; those that the URL or the
@@ -317,7 +314,7 @@ def _remember(file: Path, identity: str, dialect: Dialect) -> None:
         _log.warning("%s cannot be written (%s); the endpoint will be probed again", file, error)
 
 
-def _find_probe_label(client: Endpoint) -> str:
+def _find_probe_label(client: SparqlClient) -> str:
     """Return a label of the graph to search for in each dialect; "" if none is suitable.
 
     MAX_PROBE_LABELS labels in the preferred languages are read, and if none of them is suitable, as
@@ -351,7 +348,7 @@ def _probe_quality(label: str) -> tuple[int, int, str]:
     return len(words), -len(label), label
 
 
-def _dialects_to_probe(client: Endpoint) -> list[Dialect]:
+def _dialects_to_probe(client: SparqlClient) -> list[Dialect]:
     """Return the dialects that can be probed, those first that URL or server name suggest.
 
     Dialects that need an argument are left out, and those that may only be probed on a hint. Within
@@ -370,7 +367,7 @@ def _dialects_to_probe(client: Endpoint) -> list[Dialect]:
     return suggested + others
 
 
-def _finds_label(client: Endpoint, dialect: Dialect, label: str) -> bool:
+def _finds_label(client: SparqlClient, dialect: Dialect, label: str) -> bool:
     """Return whether a search in a dialect finds a label with all the probe words of this one.
 
     A search that the endpoint refuses finds nothing. Then an ordinary query is sent as well, which
@@ -398,7 +395,7 @@ def _finds_label(client: Endpoint, dialect: Dialect, label: str) -> bool:
 
 
 def search_labels(
-    client: Endpoint,
+    client: SparqlClient,
     dialect: Dialect,
     text: str,
     words: Sequence[str],
@@ -412,7 +409,7 @@ def search_labels(
     ``words`` are those of ``text``, in lower case, at least one. A dialect without a pattern
     searches for ``text`` by Wikibase's API. Returns pairs of an IRI and the label that matched, at
     most ``limit``, with the query or URL that was sent. Returns None if the dialect has no such
-    stage. ``require_valid_text`` is as for ``Endpoint.select_complete``.
+    stage. ``require_valid_text`` is as for ``SparqlClient.select_complete``.
     """
     if not dialect.pattern:
         if stage != "all words":

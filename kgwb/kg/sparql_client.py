@@ -1,10 +1,11 @@
-"""Queries to a SPARQL endpoint over HTTP, and the meaning of failures."""
+"""Queries to a SPARQL endpoint over HTTP, what counts as an answer, and the meaning of failures."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import http.client
+import logging
 import re
 import ssl
 import sys
@@ -36,9 +37,11 @@ from kgwb.errors import (
     QueryError,
     SettingError,
 )
-from kgwb.kg.base import QueryLimits
+from kgwb.kg.base import QueryLimits, ResultSet, Vocabulary, vocabulary_for_url
+from kgwb.kg.files import parse_response
+from kgwb.kg.local import read_triples
 from kgwb.kg.responses import SERVER_TIME_HINT, TIME_LIMIT, EndpointResponse
-from kgwb.kg.sparql import QueryForm
+from kgwb.kg.sparql import QueryForm, ValidatedQuery, match_both_strings, validate_query
 from kgwb.network import (
     MAX_ERROR_BYTES,
     check_redirect,
@@ -46,6 +49,7 @@ from kgwb.network import (
     read_body,
     read_retry_after,
 )
+from kgwb.terms import Triple, Triples
 from kgwb.text import (
     SECRET_NAME_PATTERN,
     is_distinctive_secret,
@@ -55,9 +59,202 @@ from kgwb.text import (
     truncate_at_word,
 )
 
-TIMEOUT_HINT = (
+VIRTUOSO_SORT_LIMIT_ERROR = "SR353"
+"""Virtuoso sorts at most 10,000 rows in a query with a LIMIT, and any number in one without."""
+VIRTUOSO_MIN_TIMEOUT_MS = 1000
+MIN_SILENT_ROW_LIMIT = 100
+"""The smallest number of rows that is taken for a possible limit of an endpoint."""
+_TIMEOUT_HINT = (
     "give the query a LIMIT or fewer patterns, or raise query_timeout_s (--query-timeout)"
 )
+_log = logging.getLogger("kgwb")
+
+
+class SparqlClient:
+    """Sends queries to an endpoint. Its methods wait for the reply, and raise GraphError.
+
+    An endpoint that runs out of time may send the part of a result that it has by then. This part
+    is used only where it cannot be wrong: the rows of a monotonic query
+    (``ValidatedQuery.is_monotonic``) are returned and marked as cut, and an ASK that is true is
+    true. In all other cases GraphTimeoutError is raised: for no rows, counts, the first rows of an
+    order, negation, a false ASK, triples, which cannot be marked as cut, and ``select_complete``.
+
+    An endpoint may also have a limit of rows of its own and not say so. A result with a round
+    number of rows is therefore looked into by one more query, see ``_has_unsent_row``.
+    """
+
+    muted: Triples = ()
+    server = ""
+    """The name of the server's software, known after the first query."""
+    is_virtuoso = False
+    """Whether the server is known to be Virtuoso, which can be told to stop in time."""
+
+    def __init__(self, url: str, vocabulary: Vocabulary | None, limits: QueryLimits | None) -> None:
+        self._address = EndpointUrl(url)
+        self.source = self._address.source
+        self.identity = self._address.identity
+        self.vocabulary = vocabulary or vocabulary_for_url(url)
+        self.limits = limits or QueryLimits()
+
+    def select(self, query: str) -> ResultSet:
+        """Run a SELECT query and return its rows, at most the row limit.
+
+        Raises GraphTimeoutError if the endpoint ran out of time, unless it sent rows and the query
+        is monotonic: then they are returned, marked as cut.
+        """
+        request, reply = self._validate_and_send(query, ("select",))
+        result = self._parse_rows(request, reply)
+        self._check_complete(reply, is_usable=request.is_monotonic and bool(result.rows))
+        return result
+
+    def select_complete(
+        self, query: str, allowed_service_iri: str = "", *, require_valid_text: bool = False
+    ) -> ResultSet:
+        """Run a SELECT query whose rows must not be partial, and return them.
+
+        It is for results that are used where nothing could show that rows are missing. Raises
+        GraphTimeoutError if the endpoint ran out of time, even if it sent rows. The row limit still
+        cuts the result, which is then marked as cut. The query may have SERVICE of
+        ``allowed_service_iri`` only, which is for the label search of kgwb itself. With
+        ``require_valid_text``, bytes that are not UTF-8 raise GraphError instead of being replaced.
+        """
+        request, reply = self._validate_and_send(query, ("select",), allowed_service_iri)
+        if require_valid_text:
+            reply.require_valid_text()
+        result = self._parse_rows(request, reply)
+        self._check_complete(reply)
+        return result
+
+    def ask(self, query: str) -> bool:
+        """Run an ASK query and return its truth value.
+
+        Raises GraphTimeoutError if the endpoint ran out of time, unless the value is true and the
+        query is monotonic.
+        """
+        request, reply = self._validate_and_send(query, ("ask",))
+        is_true = reply.parse_boolean()
+        self._check_complete(reply, is_usable=request.is_monotonic and is_true)
+        return is_true
+
+    def construct(self, query: str) -> tuple[Triple, ...]:
+        """Run a CONSTRUCT or DESCRIBE query and return its triples, at most the row limit.
+
+        The reply is parsed in another process. Raises GraphTimeoutError if the endpoint ran out of
+        time or parsing takes longer than ``query_timeout_s``, and GraphError if the reply does not
+        parse, or has no triple but the word "error".
+        """
+        _, reply = self._validate_and_send(query, ("construct", "describe"))
+        self._check_complete(reply)
+        timeout_s = self.limits.query_timeout_s
+        try:
+            quads = parse_response(
+                reply.body, rdf_format(reply.media_type), self._address.url, timeout_s
+            )
+            triples = read_triples(quads, max_triples=self.limits.row_limit)
+        except TimeoutError:
+            raise GraphTimeoutError(
+                f"parsing what {self.source} sent took longer than {timeout_s:g} s",
+                hint=_TIMEOUT_HINT,
+            ) from None
+        except (SyntaxError, ValueError) as error:
+            raise reply.broken_response_error(getattr(error, "msg", error)) from error
+        if not triples and b"error" in reply.body.lower():
+            # Some engines report an error in a comment, or in JSON-LD that holds no triple.
+            raise reply.invalid_response_error("no triples, but an error")
+        return triples
+
+    def _parse_rows(self, request: ValidatedQuery, reply: EndpointResponse) -> ResultSet:
+        """Return the rows of the reply to a SELECT, at most the row limit.
+
+        They are marked as cut where rows are missing, also where the endpoint left them out without
+        a word.
+        """
+        result = reply.parse_result_set(request.variables, self.limits.row_limit)
+        if result.cut or not self._has_unsent_row(request, len(result.rows)):
+            return result
+        return replace(result, cut=True)
+
+    def _has_unsent_row(self, request: ValidatedQuery, row_count: int) -> bool:
+        """Return whether a query has a row after the first ``row_count``, which were sent.
+
+        One row after them is asked for, if their number may be a limit of the endpoint. False if
+        the query takes no OFFSET, or if the endpoint fails or does not heed OFFSET and LIMIT.
+        """
+        if not request.accepts_limit or not _may_be_row_limit(row_count):
+            return False
+        next_row = f"{request.text}\nOFFSET {row_count}\nLIMIT 1"
+        try:
+            validate_query(next_row, allow_service=True)
+            reply = self._send(next_row, request.form)
+            found = reply.parse_result_set(request.variables, 1)
+        except GraphError as error:
+            _log.debug("not known whether %s has more rows: %s", self.source, error.message)
+            return False
+        return len(found.rows) == 1 and not found.cut
+
+    def _validate_and_send(
+        self, query: str, forms: tuple[QueryForm, ...], allowed_service_iri: str = ""
+    ) -> tuple[ValidatedQuery, EndpointResponse]:
+        """Send a query of one of these forms, with a LIMIT.
+
+        The LIMIT is one above the row limit, so that one row more shows that rows are missing. It
+        is left out where the query does not accept one, and where Virtuoso then refuses to sort.
+        Returns what the gate found out about the query, and the reply. Raises QueryRefusedError or
+        QueryError if it does not pass the gate.
+        """
+        request = validate_query(
+            query,
+            *forms,
+            allow_service=self.limits.allow_service,
+            allowed_service_iri=allowed_service_iri,
+        )
+        if not request.accepts_limit:
+            return request, self._send(request.text, request.form)
+        limited = f"{request.text}\nLIMIT {self.limits.row_limit + 1}"
+        try:
+            return request, self._send(limited, request.form)
+        except QueryError as error:
+            if VIRTUOSO_SORT_LIMIT_ERROR not in error.message:
+                raise
+            return request, self._send(request.text, request.form)
+
+    def _send(self, text: str, form: QueryForm) -> EndpointResponse:
+        """Send a validated query, keep the name of the server's software, and return the reply.
+
+        A server that is known to be Virtuoso is told to stop after half of ``query_timeout_s``, at
+        least VIRTUOSO_MIN_TIMEOUT_MS: it takes up to twice the time that it is given, and then
+        sends the part of the result that it has, which is better than no reply. It is asked for
+        both forms of a text (``match_both_strings``). If only the reply tells that the
+        server is Virtuoso, such a query is sent again. Raises what ``send_query`` does.
+        """
+        parameters = list(self._address.parameters)
+        sent = text
+        if self.is_virtuoso:
+            half_time_ms = int(self.limits.query_timeout_s * 500)
+            timeout_ms = max(VIRTUOSO_MIN_TIMEOUT_MS, half_time_ms)
+            parameters.append(("timeout", str(timeout_ms)))
+            sent = match_both_strings(text)
+        reply = send_query(self._address, sent, form, self.limits, parameters)
+        self.server = reply.server
+        if "virtuoso" in reply.server.lower() and not self.is_virtuoso:
+            self.is_virtuoso = True
+            if match_both_strings(text) != text:
+                return self._send(text, form)
+        return reply
+
+    def _check_complete(self, reply: EndpointResponse, *, is_usable: bool = False) -> None:
+        """Raise GraphTimeoutError for a partial result, unless it is usable as it is."""
+        if reply.is_partial and not is_usable:
+            raise GraphTimeoutError(
+                f"{self.source} reached its time limit and sent only a part of the result",
+                hint=_TIMEOUT_HINT,
+            )
+
+
+def _may_be_row_limit(row_count: int) -> bool:
+    """Return whether a number of rows looks like a limit: so many hundreds, or a power of two."""
+    is_power_of_two = row_count.bit_count() == 1
+    return row_count >= MIN_SILENT_ROW_LIMIT and (row_count % 100 == 0 or is_power_of_two)
 
 
 def rdf_format(media_type: str) -> pyoxigraph.RdfFormat:
@@ -302,7 +499,7 @@ def send_request(url: str, requests: Sequence[Request], limits: QueryLimits) -> 
     redirected to another server, and GraphError for a reply that is too long or an HTTP error.
     """
     timeout_error = GraphTimeoutError(
-        f"{url} took longer than {limits.query_timeout_s:g} s", hint=TIMEOUT_HINT
+        f"{url} took longer than {limits.query_timeout_s:g} s", hint=_TIMEOUT_HINT
     )
     receive = partial(_receive_response, url, requests, limits)
     try:

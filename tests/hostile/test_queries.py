@@ -88,7 +88,7 @@ def test_no_label_changes_what_an_engine_is_asked(
     with serving() as server:
         kg: Any = open_kg(f"{server.url}/sparql", dialect=name + ARGUMENTS.get(name, ""))
         monkeypatch.setattr(
-            "kgwb.kg.endpoint.send_query", lambda _, text, *more: sent.append(text) or NOTHING
+            "kgwb.kg.sparql_client.send_query", lambda _, text, *more: sent.append(text) or NOTHING
         )
         shapes(kg, "once", sent)  # what is learnt of the graph before the first search
         asked = 0
