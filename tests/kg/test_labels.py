@@ -176,32 +176,6 @@ def test_the_preferred_language_names_a_vertex(people_file: Path) -> None:
     assert french.search("london", 1).hits[0].iri == london
 
 
-def test_wikidata_predicates_are_named_by_their_property() -> None:
-    kg = films("""
-        @prefix wd: <http://www.wikidata.org/entity/> .
-        @prefix wdt: <http://www.wikidata.org/prop/direct/> .
-        @prefix wikibase: <http://wikiba.se/ontology#> .
-        @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
-        wd:P50 a wikibase:Property ; rdfs:label "author"@en, "Autor"@de ; wikibase:directClaim wdt:P50 .
-        wd:Q1 rdfs:label "A Book"@en ; wdt:P50 wd:Q2 . wd:Q2 rdfs:label "A Writer"@en .
-    """)
-    author = URIRef("http://www.wikidata.org/prop/direct/P50")
-    assert kg.names([author]) == {author: "author"}
-    assert kg.search("author", 5).hits == ()
-
-
-def test_a_vertex_without_label_is_named_by_a_name_predicate_of_the_graph() -> None:
-    kg = films("""
-        @prefix : <http://e/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
-        :p1 :title "Dr" ; :fullName "Nora Quint" ; :knows :p2 .
-        :p2 rdfs:label "Sam Okoro" ; :title "Professor" . :p3 :title 7 ; :knows :p1 .
-    """)
-    first, second = URIRef("http://e/p1"), URIRef("http://e/p2")
-    assert kg.names([first, second]) == {first: "Nora Quint", second: "Sam Okoro"}
-    assert kg.exact(["Nora Quint"]) == {"Nora Quint": (first,)}
-    assert not kg.exact(["Professor"])
-
-
 def test_names_are_kept_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kgwb.kg.label_search._MAX_CACHED_NAMES", 2)
     labels, iris = index(), [URIRef(f"{EX}{name}") for name in ("lodz", "tokyo", "rock")]
