@@ -50,9 +50,3 @@ def test_doctor_says_that_nothing_has_a_label(tmp_path: Path) -> None:
     checks = {check.name: check for check in doctor._check_graph(str(tmp_path / "g.ttl"))}
     assert not checks["names"].ok
     assert checks["names"].remedy
-
-
-def test_a_node_that_is_a_name_is_found_by_no_search(tmp_path: Path) -> None:
-    (tmp_path / "g.ttl").write_text(PREFIXES + NAMES["SKOS-XL"]["triples"])
-    kg = open_kg(tmp_path / "g.ttl")
-    assert not kg.search("l1", 5).hits
