@@ -112,12 +112,6 @@ def test_the_cache_folder_follows_the_environment(
     assert cache_dir() == tmp_path / "xdg" / "kgwb"
 
 
-def test_a_gzip_file_of_several_members_is_read_to_its_end(tmp_path: Path) -> None:
-    file = tmp_path / "lines.jsonl.gz"
-    file.write_bytes(gzip.compress(b"[1]\n[2]\n") + gzip.compress(b"[3]\n"))
-    assert [entry for _, entry in disk.read_json_lines(file)] == [[1], [2], [3]]
-
-
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
