@@ -226,11 +226,6 @@ def test_every_format_is_accepted_and_json_is_preferred() -> None:
 
 # --- JSON, part by part
 
-SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
-VALUES = st.recursive(
-    SCALARS, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=20
-)
-
 
 def read(reader: JsonReader) -> Any:
     """Read any value through the methods for objects and arrays as far as they go."""
@@ -249,15 +244,12 @@ def read_whole(text: str) -> Any:
     return value
 
 
-@given(VALUES, st.sampled_from([None, 1]))
-def test_any_value_is_read_as_json_reads_it(value: Any, indent: int | None) -> None:
-    text = json.dumps(value, indent=indent)
-    assert read_whole(text) == value
-
-
 @given(st.text('{}[]",:1e-.tru\\ \n', max_size=12))
+@example('{"a": [1, {"b": []}, "é"], "": {}}')
+@example("[ \n1.5 ,\t-2e3\r]")
 @example("[1 1]")
 @example('{"e",1}')
+@example("{1:1}")
 def test_a_text_is_accepted_if_and_only_if_json_accepts_it(text: str) -> None:
     try:
         expected = json.loads(text, strict=False)
