@@ -376,9 +376,7 @@ def _finds_label(client: SparqlClient, dialect: Dialect, label: str) -> bool:
     """
     words = _probe_words(label)
     try:
-        found = search_labels(
-            client, dialect, label, words, MAX_PROBE_HITS, require_valid_text=False
-        )
+        found = search_labels(client, dialect, label, words, MAX_PROBE_HITS)
     except GraphTimeoutError as error:
         raise GraphTimeoutError(
             f"{error.message} (asked for a label in the dialect {dialect.name})",
@@ -401,15 +399,13 @@ def search_labels(
     words: Sequence[str],
     limit: int,
     stage: SearchStage = "all words",
-    *,
-    require_valid_text: bool = True,
 ) -> tuple[LabelledVertices, str] | None:
     """Search the labels of an endpoint in a dialect, in one stage of a search.
 
     ``words`` are those of ``text``, in lower case, at least one. A dialect without a pattern
     searches for ``text`` by Wikibase's API. Returns pairs of an IRI and the label that matched, at
     most ``limit``, with the query or URL that was sent. Returns None if the dialect has no such
-    stage. ``require_valid_text`` is as for ``SparqlClient.select_complete``.
+    stage.
     """
     if not dialect.pattern:
         if stage != "all words":
@@ -419,9 +415,7 @@ def search_labels(
     query = dialect.build_search_query(words, limit, stage, client.vocabulary)
     if not query:
         return None
-    result = client.select_complete(
-        query, dialect.service_iri, require_valid_text=require_valid_text
-    )
+    result = client.select_complete(query, dialect.service_iri)
     return labelled_vertices(result), query
 
 

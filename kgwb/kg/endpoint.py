@@ -172,8 +172,7 @@ class Endpoint(SparqlClient):
 
         Each is a pair of an IRI and its label, in the endpoint's order. The variants are asked for
         as literals in every language of the graph, because the endpoint looks literals up in its
-        index of triples. One query is sent, and none without labels. Raises GraphError for a reply
-        that is not UTF-8.
+        index of triples. One query is sent, and none without labels.
         """
         variants: set[str] = set()
         for label in labels:
@@ -191,7 +190,7 @@ class Endpoint(SparqlClient):
             f"SELECT DISTINCT ?v ?label WHERE {{ {label_values}"
             f" {predicate_values} ?v ?p ?label FILTER(isIRI(?v)) }}"
         )
-        result = self.select_complete(query, require_valid_text=True)
+        result = self.select_complete(query)
         return labelled_vertices(result)
 
     def _without_schema_terms(self, hits: Sequence[Hit], limit: int) -> tuple[Hit, ...]:

@@ -391,12 +391,6 @@ class EndpointResponse:
     secrets: Sequence[str] = field(default=(), repr=False)
     """Passwords and keys that were sent. They are masked in error messages."""
 
-    def require_valid_text(self) -> None:
-        """Raise GraphError if the body has characters that cannot be read."""
-        _, error = decode_body(self.body, self.charset)
-        if error is not None:
-            raise self.invalid_response_error(f"not UTF-8 throughout: {error}") from error
-
     def parse_result_set(self, variables: Sequence[str], row_limit: int) -> ResultSet:
         """Return the rows of a SELECT result.
 

@@ -107,20 +107,15 @@ class SparqlClient:
         self._check_complete(reply, is_usable=request.is_monotonic and bool(result.rows))
         return result
 
-    def select_complete(
-        self, query: str, allowed_service_iri: str = "", *, require_valid_text: bool = False
-    ) -> ResultSet:
+    def select_complete(self, query: str, allowed_service_iri: str = "") -> ResultSet:
         """Run a SELECT query whose rows must not be partial, and return them.
 
         It is for results that are used where nothing could show that rows are missing. Raises
         GraphTimeoutError if the endpoint ran out of time, even if it sent rows. The row limit still
         cuts the result, which is then marked as cut. The query may have SERVICE of
-        ``allowed_service_iri`` only, which is for the label search of kgwb itself. With
-        ``require_valid_text``, bytes that are not UTF-8 raise GraphError instead of being replaced.
+        ``allowed_service_iri`` only, which is for the label search of kgwb itself.
         """
         request, reply = self._validate_and_send(query, ("select",), allowed_service_iri)
-        if require_valid_text:
-            reply.require_valid_text()
         result = self._parse_rows(request, reply)
         self._check_complete(reply)
         return result

@@ -257,15 +257,9 @@ class TermIds:
         return cut_text(term, MAX_LITERAL_CHARS)
 
     def _write_fully(self, term: Term) -> str:
-        """Return a CURIE, an IRI in brackets, or a literal with its language or datatype.
-
-        A literal is cut at MAX_LITERAL_CHARS characters. A blank node is written as "_:" and its
-        label.
-        """
+        """Return a literal with its language or datatype, cut at MAX_LITERAL_CHARS; else all of a term."""
         if isinstance(term, Literal):
             return format_typed_literal(term, self._prefix_of, MAX_LITERAL_CHARS)
-        if isinstance(term, URIRef):
-            return to_curie(term, self._prefix_of)
         return format_exactly(term)
 
     def format_id(self, term: Term | None) -> str:
