@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
@@ -853,9 +853,9 @@ def split_clauses(query: str) -> QueryClauses:
     )
 
 
-def _tokens_by_modifier(tokens: Iterable[Token]) -> Mapping[str, list[Token]]:
+def _tokens_by_modifier(tokens: Iterable[Token]) -> defaultdict[str, list[Token]]:
     """Return the tokens after each of MODIFIERS, up to the next one. The tokens are the outermost."""
-    found: dict[str, list[Token]] = defaultdict(list)
+    found: defaultdict[str, list[Token]] = defaultdict(list)
     current = ""
     for token in tokens:
         word = word_of(token)
