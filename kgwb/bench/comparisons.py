@@ -28,7 +28,6 @@ from kgwb.bench.results import (
     compute_answer_f1,
     describe_config_changes,
     find_run_file,
-    get_verdict,
     is_lost,
     is_shown,
     known_right_answer,
@@ -51,7 +50,7 @@ from kgwb.run.differences import Differences, StepDifference
 from kgwb.run.record import RunFile
 from kgwb.show import html as h
 from kgwb.show.run_state import ANSWER_STATE_LABELS, ERROR, state_of_output
-from kgwb.show.tables import Best, Table
+from kgwb.show.tables import Table
 from kgwb.terms import Term, Triple, format_triple
 from kgwb.text import (
     display_name,
@@ -127,8 +126,6 @@ class ComparedMeasure(NamedTuple):
     """The difference with its interval."""
     chance: str
     """Whether the difference may be chance."""
-    needed: str
-    """How many questions would decide it; "" if it is decided."""
 
 
 class ResultsComparison:
@@ -152,9 +149,13 @@ class ResultsComparison:
             after = after.without_repeats()
         self.before = before
         self.after = after
-        order = list(OUTCOME_STATES)
-        outcomes = find_outcomes(before, after).items()
-        self.outcomes = dict(sorted(outcomes, key=lambda item: order.index(item[1])))
+        outcomes = {}
+        for id_, row in before.rows.items():
+            new_row = after.rows.get(id_)
+            if new_row and row["gold"] is not None and new_row["gold"] is not None:
+                outcomes[id_] = _outcome_of(row, new_row)
+        in_order = sorted(outcomes, key=lambda id_: list(OUTCOME_STATES).index(outcomes[id_]))
+        self.outcomes = {id_: outcomes[id_] for id_ in in_order}
         """The outcome of each question with gold in both, by its id, in the order of OUTCOME_STATES."""
         self.counts = Counter(self.outcomes.values())
         """The number of questions by outcome."""
@@ -217,20 +218,12 @@ class ResultsComparison:
         if difference is None:
             return change
         agent = agent_of_key(difference.key)
-        earlier_turn = None
         if changed_turn is not None and not difference.has_same_inputs:
-            earlier_turn = changed_turn.after
-            agent = changed_turn.agent
+            change = replace(change, earlier_turn=changed_turn.after)
             own_difference = differences.first_own_difference
-            if own_difference:
-                agent = agent_of_key(own_difference.key)
-                difference = own_difference
-        return replace(
-            change,
-            first_difference=difference,
-            agent=varying_agent or agent,
-            earlier_turn=earlier_turn,
-        )
+            agent = agent_of_key(own_difference.key) if own_difference else changed_turn.agent
+            difference = own_difference or difference
+        return replace(change, first_difference=difference, agent=varying_agent or agent)
 
     def _compare_runs(self, row: BenchRow, new_row: BenchRow) -> Differences | None:
         """Replay the two saved runs of a question, and return their differences.
@@ -308,7 +301,7 @@ class ResultsComparison:
         See ``kgwb.bench.statistics.SampleSize``. "" if it is decided, or not compared.
         """
         with suppress(InputError):
-            return self.compare_measure("f1").needed
+            return _describe_needed_questions(self.compare_scores("f1"))
         return ""
 
     @property
@@ -422,10 +415,9 @@ class ResultsComparison:
         """
         prompts = self.before.config.get("prompts") or {}
         new_prompts = self.after.config.get("prompts") or {}
-        names = []
-        for name in distinct_keys((prompts, new_prompts)):
-            if prompts.get(name) != new_prompts.get(name):
-                names.append(name)
+        names = [
+            name for name in prompts | new_prompts if prompts.get(name) != new_prompts.get(name)
+        ]
         texts = load_prompt_texts(self.before, names)
         new_texts = load_prompt_texts(self.after, names)
         for name in names:
@@ -508,27 +500,21 @@ class ResultsComparison:
         """Return a measure before and after as texts. Raises what ``compare_scores`` raises."""
         comparison = self.compare_scores(measure)
         low, high = comparison.confidence_interval
-        compared = ComparedMeasure(
-            questions=str(comparison.questions),
-            before=f"{comparison.first:.3f}",
-            after=f"{comparison.second:.3f}",
-            difference=f"{comparison.difference:+.3f} [{low:+.3f}, {high:+.3f}]",
-            chance=self._describe_chance(measure),
-            needed=_describe_needed_questions(comparison),
-        )
-        rows, new_rows, right_weight = self._list_compared_rows()
+        _, new_rows, right_weight = self._list_compared_rows()
+        questions = str(comparison.questions)
+        before, after = f"{comparison.first:.3f}", f"{comparison.second:.3f}"
         if right_weight != 1:
-            return compared._replace(questions=f"{compared.questions} of {len(self.before.rows)}")
-        if any("repeated" in row for row in new_rows):
-            return compared
-        # A bootstrap interval depends a little on the order: this is that of the folder's own figures.
-        sides = []
-        for results, its_rows in ((self.before, rows), (self.after, new_rows)):
-            by_id = {row["id"]: row for row in its_rows}
-            in_order = [by_id[id_] for id_ in results.rows if id_ in by_id]
-            sides.append(str(QuestionGroup("", in_order).estimate(measure)))
-        before, after = sides
-        return compared._replace(before=before, after=after)
+            questions += f" of {len(self.before.rows)}"
+        elif not any("repeated" in row for row in new_rows):
+            # A bootstrap interval depends a little on the order: this is that of the folder's own figures.
+            ids = {row["id"] for row in new_rows}
+            sides = []
+            for results in (self.before, self.after):
+                rows = [row for id_, row in results.rows.items() if id_ in ids]
+                sides.append(str(QuestionGroup("", rows).estimate(measure)))
+            before, after = sides
+        difference = f"{comparison.difference:+.3f} [{low:+.3f}, {high:+.3f}]"
+        return ComparedMeasure(questions, before, after, difference, self._describe_chance(measure))
 
     def judge(self, measure: str) -> str:
         """Return whether a difference is MORE_THAN_CHANCE, MAY_BE_CHANCE or NO_DIFFERENCE, by the adjusted p-value.
@@ -567,8 +553,7 @@ class ResultsComparison:
         name = self.after.name
         rows = []
         for measure, label in INTERVAL_MEASURES.items():
-            *cells, _ = self.compare_measure(measure)
-            rows.append((name, label, *cells))
+            rows.append((name, label, *self.compare_measure(measure)))
         headers = ("", "measure", "questions", self.before.name, name, "difference", "")
         return Table(headers, rows)
 
@@ -592,21 +577,15 @@ class ResultsComparison:
         """
         columns = []
         for results in (self.before, self.after):
-            counts: Counter[str] = Counter()
-            for id_ in self.outcomes:
-                if id_ in results.losses_by_id:
-                    counts[agent_or_reason(results.losses_by_id[id_])] += 1
-            columns.append((counts, self._losses_are_known(results)))
+            losses = filter(None, map(results.losses_by_id.get, self.outcomes))
+            answers = map(results.rows.__getitem__, self.outcomes)
+            is_known = results.losses_by_id or not any(map(is_lost, answers))
+            columns.append((Counter(map(agent_or_reason, losses)), is_known))
         rows = []
         for agent in distinct_keys(counts for counts, _ in columns):
             cells = [counts[agent] if is_known else NOT_LOCATED for counts, is_known in columns]
             rows.append((display_name(agent), *cells))
         return Table(("lost at", "before", "after"), rows)
-
-    def _losses_are_known(self, results: LoadedResults) -> bool:
-        """Return whether at least one of the lost answers was located, or none was lost."""
-        rows = map(results.rows.__getitem__, self.outcomes)
-        return bool(results.losses_by_id) or not any(map(is_lost, rows))
 
     def group_changes(self) -> dict[str, dict[str, list[QuestionChange]]]:
         """Return the changes by their outcomes and agents, as far as they occur, in the order of OUTCOME_STATES."""
@@ -628,22 +607,11 @@ def compare_with_each(
     """
     comparisons: list[ResultsComparison] = []
     for after in others:
-        comparison = ResultsComparison(before, after, on_progress, drawn_by, comparisons)
-        comparisons.append(comparison)
+        comparisons.append(ResultsComparison(before, after, on_progress, drawn_by, comparisons))
     return comparisons
 
 
 # --- what becomes of a question
-
-
-def find_outcomes(before: LoadedResults, after: LoadedResults) -> dict[str, str]:
-    """Return, by id, the outcome of each question with gold that both results have. No run is replayed."""
-    outcomes = {}
-    for id_, row in before.rows.items():
-        new_row = after.rows.get(id_)
-        if new_row and row["gold"] is not None and new_row["gold"] is not None:
-            outcomes[id_] = _outcome_of(row, new_row)
-    return outcomes
 
 
 def _outcome_of(row: BenchRow, new_row: BenchRow) -> str:
@@ -788,44 +756,6 @@ def load_prompt_texts(results: LoadedResults, names: Collection[str]) -> dict[st
 # --- several changes side by side
 
 
-def make_best_by_agent(comparisons: Sequence[ResultsComparison]) -> Table:
-    """Return a table of what each agent fixed and broke, with a column for each comparison.
-
-    The best comparison of an agent has the largest balance: what was fixed without what was broken.
-    """
-    rows = []
-    for agent in filter(None, distinct_keys(comparison.by_agent for comparison in comparisons)):
-        balances = []
-        texts = []
-        for comparison in comparisons:
-            counts = comparison.by_agent.get(agent, Counter())
-            balances.append(counts["fixed"] - counts["broken"])
-            texts.append(_format_counts(counts, UNFOLDED_OUTCOMES))
-        rows.append((display_name(agent), *_mark_best(balances, texts)))
-    names = [comparison.after.name for comparison in comparisons]
-    return Table(("by agent", *names), rows)
-
-
-def make_best_by_question(comparisons: Sequence[ResultsComparison]) -> Table:
-    """Return a table of the questions whose F1 differs, with a column for each results folder.
-
-    The first column has the results that all others are compared with. Questions that a folder does
-    not have, or has without gold, are left out. The highest F1 is the best.
-    """
-    all_results = [comparisons[0].before, *(comparison.after for comparison in comparisons)]
-    table_rows = []
-    for id_, title in all_results[0].question_titles.items():
-        if not is_shown(all_results[0].rows[id_]):
-            continue
-        rows = [results.rows.get(id_) for results in all_results]
-        known = [row for row in rows if row is not None and row["gold"] is not None]
-        scores = [row["f1"] for row in known]
-        if len(known) == len(all_results) and len(set(scores)) > 1:
-            table_rows.append((title, *_mark_best(scores, list(map(get_verdict, known)))))
-    names = [results.name for results in all_results]
-    return Table(("by question", *names), table_rows)
-
-
 def make_grid_table(comparisons: Sequence[ResultsComparison]) -> Table:
     """Return a table of F1 with a row for each set of prompts and a column for each choice of models.
 
@@ -883,17 +813,6 @@ def _describe_cell(
     if len(effects) == 2:
         text += f"; {scores.difference - sum(effects):+.3f} beyond the sum of both alone"
     return text
-
-
-def _mark_best(values: Sequence[float], texts: Sequence[str]) -> list[str]:
-    """Return the texts, those of the highest value as the best; if all values are equal, none is."""
-    highest = max(values)
-    if min(values) == highest:
-        return list(texts)
-    marked = []
-    for value, text in zip(values, texts, strict=True):
-        marked.append(Best(text) if value == highest else text)
-    return marked
 
 
 # --- one question asked of several systems

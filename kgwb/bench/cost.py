@@ -237,17 +237,11 @@ def list_served_models(calls: Iterable[Call]) -> dict[str, list[str]]:
         if call.kind != "model":
             continue
         name = call.request["model"]
-        reply = call.result
-        said = []
-        for text in (reply.model, reply.fingerprint):
-            if text and not name.endswith(text):
-                said.append(text)
+        texts = (call.result.model, call.result.fingerprint)
+        said = [text for text in texts if text and not name.endswith(text)]
         if said:
             versions[name].add(", ".join(said))
-    sorted_versions = {}
-    for name, texts in versions.items():
-        sorted_versions[name] = sorted(texts)
-    return sorted_versions
+    return {name: sorted(texts) for name, texts in versions.items()}
 
 
 def merge_versions(
@@ -257,10 +251,7 @@ def merge_versions(
     merged: dict[str, list[str]] = {}
     for versions_by_name in (first, second):
         for name, versions in versions_by_name.items():
-            known = merged.setdefault(name, [])
-            for version in versions:
-                if version not in known:
-                    known.append(version)
+            merged[name] = list(dict.fromkeys([*merged.get(name, ()), *versions]))
     return merged
 
 
@@ -298,14 +289,8 @@ class CostSummary(NamedTuple):
     @classmethod
     def of_amounts(cls, amounts: Sequence[float]) -> CostSummary:
         """Return the summary of the amounts of questions; all figures are 0 without any."""
-        known = amounts or [0.0]
-        median, p95 = numpy.quantile(known, [0.5, 0.95])
-        return cls(
-            questions=len(amounts),
-            total=float(sum(amounts)),
-            median=float(median),
-            p95=float(p95),
-        )
+        median, p95 = numpy.quantile(amounts or [0.0], [0.5, 0.95])
+        return cls(len(amounts), float(sum(amounts)), float(median), float(p95))
 
 
 def summarize_costs(
@@ -331,10 +316,8 @@ def summarize_costs(
         amounts[prices.currency] = list(map(prices.compute_money, priced_rows))
     summaries = {}
     for name, column in amounts.items():
-        is_wait = name.endswith(", model")
-        if is_wait and not any(column):
-            continue
-        summaries[name] = CostSummary.of_amounts(column)
+        if any(column) or not name.endswith(", model"):
+            summaries[name] = CostSummary.of_amounts(column)
     return summaries
 
 
@@ -363,10 +346,7 @@ class Budget:
 
         Raises InputError for another name, or a limit that is not a number above 0.
         """
-        self.limits = {}
-        for name, limit in limits.items():
-            number = _parse_limit(name, limit)
-            self.limits[name] = number
+        self.limits = {name: _parse_limit(name, limit) for name, limit in limits.items()}
         self.prices = prices or load_prices()
         self.used = dict.fromkeys(self.limits, 0.0)
         self._counted: set[tuple[Path, str, float]] = set()
@@ -397,8 +377,7 @@ class Budget:
         for name, limit in self.limits.items():
             used = self.used[name]
             if used >= limit:
-                shown_name = name.replace("_", " ")
-                reached.append(f"{shown_name} {used:,.6g} of {limit:,.6g}")
+                reached.append(f"{name.replace('_', ' ')} {used:,.6g} of {limit:,.6g}")
         return ", ".join(reached)
 
 

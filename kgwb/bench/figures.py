@@ -40,7 +40,7 @@ from kgwb.bench.results import (
     BenchRow,
     QuestionSample,
     RowFile,
-    get_verdict,
+    count_verdicts,
     has_gold_of,
     is_shown,
     question_of_row,
@@ -137,10 +137,7 @@ class LoadedResults:
         Of several rows with one id the last counts.
         """
         rows_by_id = {row["id"]: row for row in rows}
-        losses = {}
-        for id_, loss in self.losses_by_id.items():
-            if id_ in rows_by_id:
-                losses[id_] = loss
+        losses = {id_: loss for id_, loss in self.losses_by_id.items() if id_ in rows_by_id}
         return replace(self, rows=rows_by_id, losses_by_id=losses)
 
     def without_repeats(self) -> LoadedResults:
@@ -285,27 +282,18 @@ class LoadedResults:
             stage = loss["stage"] or "–"
             hops = str(loss.get("hops", ""))
             losses[agent, stage].update({"", hops})
-        agent_names = self.agent_names
-
-        def flow_order(cause: Cause) -> tuple[int, Cause]:
-            agent, _ = cause
-            place = len(agent_names)
-            if agent in agent_names:
-                place = agent_names.index(agent)
-            return place, cause
-
-        in_order = sorted(losses, key=flow_order)
+        order = [*self.agent_names, *sorted(agent for agent, _ in losses)]
+        in_order = sorted(losses, key=lambda cause: (order.index(cause[0]), cause))
         return {cause: losses[cause] for cause in in_order}
 
     @property
     def has_test_part(self) -> bool:
         """Whether questions of the test part of the set were chosen; earlier turns of a dialogue do not count."""
         samples = QuestionSample.list_of(self.config)
-        for id_, row in self.rows.items():
-            is_chosen = not samples or any(id_ in sample.ids for sample in samples)
-            if is_chosen and not is_shown(row):
-                return True
-        return False
+        chosen = set(self.rows)
+        if samples:
+            chosen = {id_ for sample in samples for id_ in sample.ids}
+        return any(id_ in chosen and not is_shown(row) for id_, row in self.rows.items())
 
     def count_losses(self) -> Counter[str]:
         """Count the answers that each agent lost, over all its stages; reasons stand for unknown agents."""
@@ -331,14 +319,8 @@ class LoadedResults:
         without gold, answers from a result that a limit cut, and answers with the names of gold
         things in place of the things, if there are any.
         """
-        counts: Counter[str] = Counter()
-        without_gold = 0
-        for row in self.rows.values():
-            verdict = get_verdict(row)
-            if row["gold"] is None and verdict != ERROR:
-                without_gold += 1
-            else:
-                counts[verdict] += 1
+        counts = count_verdicts(self.rows.values())
+        without_gold = len(self.rows) - counts.total()
         questions = pluralize(len(self.rows), "question")
         errors = pluralize(counts[ERROR], "error")
         kinds = f"{counts[WRONG]} wrong, {counts[UNANSWERED]} unanswered, {errors}"
@@ -348,14 +330,13 @@ class LoadedResults:
         text = f"{questions}: {counts[RIGHT]} right, {lost} lost ({kinds})"
         if without_gold:
             text += f", {without_gold} without gold"
-        cut_results = self.groups["all"].cut_results
-        if cut_results:
-            text += f", {cut_results} from a result that a limit cut"
-        named_answers = self.groups["all"].named_answers
-        if named_answers:
-            f1 = self.groups["all"].f1_with_names
+        group = self.groups["all"]
+        if group.cut_results:
+            text += f", {group.cut_results} from a result that a limit cut"
+        if group.named_answers:
             text += (
-                f", {named_answers} with names of the gold things (F1 {f1:.3f} if these counted)"
+                f", {group.named_answers} with names of the gold things "
+                f"(F1 {group.f1_with_names:.3f} if these counted)"
             )
         held, asserted = count_held(self.rows.values())
         if asserted:
@@ -378,12 +359,7 @@ def _select_current(
     losses: Mapping[str, BenchRow], rows: Mapping[str, BenchRow]
 ) -> dict[str, BenchRow]:
     """Return the rows of the ladder that are about the present results, by question id."""
-    current = {}
-    for id_, loss in losses.items():
-        row = rows.get(id_)
-        if is_current(loss, row):
-            current[id_] = loss
-    return current
+    return {id_: loss for id_, loss in losses.items() if is_current(loss, rows.get(id_))}
 
 
 def show_folder_name(folder: Path) -> str:
@@ -546,11 +522,8 @@ def make_cost_table(all_results: AllResults, prices: Prices | None = None) -> Ta
     for name in distinct_keys(all_costs):
         row = [name]
         for costs in all_costs:
-            if name in costs:
-                _, *amounts = costs[name]
-                row += [f"{amount:,.6g}" for amount in amounts]
-            else:
-                row += ["", "", ""]
+            amounts = costs[name][1:] if name in costs else ()
+            row += [f"{amount:,.6g}" for amount in amounts] or ["", "", ""]
         rows.append(row)
     return Table(headers, rows)
 
@@ -563,14 +536,13 @@ def make_profile_table(all_results: AllResults) -> Table:
     """
     headers = ["settings", "F1", "change", "model calls", "queries", "seconds"]
     rows = []
-    first_f1: float | None = None
+    first: Estimate | None = None
     for results in all_results:
         estimate = results.groups["all"].estimate("f1")
         change = ""
-        if estimate and first_f1 is None:
-            first_f1 = estimate.value
-        elif estimate and first_f1 is not None:
-            change = f"{estimate.value - first_f1:+.3f}"
+        if first and estimate:
+            change = f"{estimate.value - first.value:+.3f}"
+        first = first or estimate
         row = [results.name, results.f1_text, change]
         costs = summarize_costs(results.rows.values())
         for name in headers[3:]:
@@ -698,12 +670,8 @@ class PassRate:
 
 def find_pass_rates(results: LoadedResults) -> dict[str, PassRate]:
     """Return the rate of each question that was asked several times, by its id."""
-    rates = {}
-    for id_, row in results.rows.items():
-        rate = PassRate.of_row(row)
-        if rate is not None:
-            rates[id_] = rate
-    return rates
+    rates = {id_: PassRate.of_row(row) for id_, row in results.rows.items()}
+    return {id_: rate for id_, rate in rates.items() if rate}
 
 
 def estimate_chances(rates: Sequence[PassRate]) -> dict[int, Estimate]:
@@ -713,11 +681,8 @@ def estimate_chances(rates: Sequence[PassRate]) -> dict[int, Estimate]:
     question.
     """
     least_asks = min((rate.asked for rate in rates), default=0)
-    chances = {}
-    for k in SHOWN_POWERS:
-        if k <= least_asks:
-            chances[k] = estimate_mean([rate.chance_of_all(k) for rate in rates])
-    return chances
+    powers = [k for k in SHOWN_POWERS if k <= least_asks]
+    return {k: estimate_mean([rate.chance_of_all(k) for rate in rates]) for k in powers}
 
 
 def make_stability_table(all_results: AllResults) -> Table:
@@ -730,10 +695,8 @@ def make_stability_table(all_results: AllResults) -> Table:
     rows: list[list[object]] = []
     all_chances = []
     for results in all_results:
-        rates = []
-        for id_, rate in find_pass_rates(results).items():
-            if not results.rows[id_].get("asks_before"):
-                rates.append(rate)
+        found = find_pass_rates(results).items()
+        rates = [rate for id_, rate in found if not results.rows[id_].get("asks_before")]
         if rates:
             always = sum(rate.right == rate.asked for rate in rates)
             by_luck = sum(rate.is_luck for rate in rates)

@@ -27,7 +27,6 @@ from kgwb.bench.comparisons import (
     UNFOLDED_OUTCOMES,
     ResultsComparison,
     compare_with_each,
-    find_outcomes,
     load_prompt_texts,
 )
 from kgwb.bench.cost import Budget, Prices, sum_usage
@@ -823,7 +822,7 @@ def list_retries(results: LoadedResults) -> list[PastRetry]:
             continue
         with suppress(InputError):
             retried = LoadedResults.read(folder)
-            counts = Counter(find_outcomes(results, retried).values())
+            counts = ResultsComparison(results, retried).counts
             began = datetime.fromtimestamp(config_file.stat().st_mtime)
             retries.append(PastRetry(retried, began, read_note(folder), counts))
     return sorted(retries, key=lambda retry: (retry.began, retry.name), reverse=True)

@@ -219,12 +219,9 @@ def _best_f1_of_columns(table: TableCells, gold: Sequence[str]) -> float:
     columns = _transpose(table)
     if not 1 < len(columns) <= MAX_COMBINED_COLUMNS:
         return 0.0
-    best = 0.0
-    for size in range(1, len(columns)):
-        for chosen in combinations(columns, size):
-            values = list(chain.from_iterable(chosen))
-            best = max(best, _score_values(values, gold).f1)
-    return best
+    sizes = range(1, len(columns))
+    choices = chain.from_iterable(combinations(columns, size) for size in sizes)
+    return _best_f1(gold, (list(chain.from_iterable(chosen)) for chosen in choices))
 
 
 def score_columns(names: Sequence[str], gold: TableCells, table: TableCells) -> dict[str, float]:
@@ -234,19 +231,15 @@ def score_columns(names: Sequence[str], gold: TableCells, table: TableCells) -> 
     of the answer may match several gold columns.
     """
     answer_columns = _transpose(table)
-    gold_columns = _transpose(gold)
     scores = {}
-    for name, gold_column in zip(names, gold_columns, strict=False):
+    for name, gold_column in zip(names, _transpose(gold), strict=False):
         scores[name] = _best_f1(gold_column, answer_columns)
     return scores
 
 
 def _best_f1(column: Sequence[str], others: Iterable[Sequence[str]]) -> float:
     """Return the F1 of a column with the best matching one of others; 0 without others."""
-    best = 0.0
-    for other in others:
-        best = max(best, _score_values(other, column).f1)
-    return best
+    return max((_score_values(other, column).f1 for other in others), default=0.0)
 
 
 def find_columns_not_asked_for(gold: TableCells, table: TableCells) -> list[int]:
@@ -256,13 +249,9 @@ def find_columns_not_asked_for(gold: TableCells, table: TableCells) -> list[int]
     gold column, of equal ones the first. Empty for an answer with as many columns or fewer.
     """
     gold_columns = _transpose(gold)
-    best_scores = []
-    for column in _transpose(table):
-        best_scores.append(_best_f1(column, gold_columns))
-    positions = range(len(best_scores))
-    best_first = sorted(positions, key=best_scores.__getitem__, reverse=True)
-    not_asked_for = best_first[len(gold_columns) :]
-    return sorted(not_asked_for)
+    best_scores = [_best_f1(column, gold_columns) for column in _transpose(table)]
+    best_first = sorted(range(len(best_scores)), key=best_scores.__getitem__, reverse=True)
+    return sorted(best_first[len(gold_columns) :])
 
 
 def _transpose(table: TableCells) -> list[list[str]]:
@@ -270,11 +259,8 @@ def _transpose(table: TableCells) -> list[list[str]]:
 
     Columns beyond the length of the shortest row are left out.
     """
-    columns = []
-    for cells in zip(*table, strict=False):
-        known = [cell for cell in cells if cell is not None]
-        columns.append(known)
-    return columns
+    columns = zip(*table, strict=False)
+    return [[cell for cell in column if cell is not None] for column in columns]
 
 
 def _score_values(answers: Sequence[str], gold: Sequence[str]) -> Scores:
@@ -344,10 +330,7 @@ def score_best_reading(row: Mapping[str, Any], measure: str) -> float | None:
     """
     if row["gold"] is None or "readings" not in row:
         return None
-    best = 0.0
-    taken = score_row(row)
-    if taken is not None:
-        best = getattr(taken, measure)
+    best: float = getattr(score_row(row), measure)
     for reading in row["readings"]:
         if reading.get("error") is None:
             scores = score_answers(reading["answers"], row["gold"], reading.get("table", ()))
@@ -364,10 +347,8 @@ def _scores_by_id(rows: BenchRows) -> dict[str, Scores]:
     scores_by_id = {}
     for row in rows:
         scores = score_row(row)
-        if scores is not None and "repeated" in row:
-            scores = Scores(**row["repeated"])
         if scores is not None:
-            scores_by_id[row["id"]] = scores
+            scores_by_id[row["id"]] = Scores(**row["repeated"]) if "repeated" in row else scores
     return scores_by_id
 
 
@@ -389,9 +370,7 @@ def estimate_mean(values: Sequence[float]) -> Estimate:
     """Return the mean of values of questions, with its bootstrap interval. Needs at least one."""
     scores = numpy.array(values)
     means = bootstrap_means(scores[:, None])
-    low, high = percentile_interval(means[:, 0])
-    mean = float(scores.mean())
-    return Estimate(mean, low, high)
+    return Estimate(float(scores.mean()), *percentile_interval(means))
 
 
 @dataclass(frozen=True)
@@ -443,18 +422,16 @@ class QuestionGroup:
         """
         if not self._scores:
             return None
-        low, high = percentile_interval(getattr(self._bootstrap_means, measure))
-        return Estimate(getattr(self.mean_scores, measure), low, high)
+        interval = percentile_interval(getattr(self._bootstrap_means, measure))
+        return Estimate(getattr(self.mean_scores, measure), *interval)
 
     @cached_property
     def _scores(self) -> list[Scores]:
-        scores = map(score_row, self.rows)
-        return [score for score in scores if score is not None]
+        return list(filter(None, map(score_row, self.rows)))
 
     @cached_property
     def _bootstrap_means(self) -> Scores:
-        means = bootstrap_means(_to_matrix(self._scores))
-        return Scores(*means.T)
+        return Scores(*bootstrap_means(_to_matrix(self._scores)).T)
 
 
 def _to_matrix(scores: Iterable[Scores]) -> Matrix:
@@ -485,17 +462,11 @@ def group_questions(rows: BenchRows) -> list[QuestionGroup]:
 
 def _group_by_answerability(rows: BenchRows) -> list[QuestionGroup]:
     """Return the answerable and the unanswerable questions; none unless both occur."""
-    answerable = []
-    unanswerable = []
-    for row in rows:
-        if row["gold"]:
-            answerable.append(row)
-        elif row["gold"] == []:
-            unanswerable.append(row)
+    unanswerable = [row for row in rows if row["gold"] == []]
     if not 0 < len(unanswerable) < len(rows):
         return []
     return [
-        QuestionGroup("answerable", answerable),
+        QuestionGroup("answerable", [row for row in rows if row["gold"]]),
         QuestionGroup("unanswerable", unanswerable),
     ]
 
@@ -510,11 +481,8 @@ def _group_by_value(rows: BenchRows, name: str, title: str = "") -> list[Questio
         values = row.get(name, ())
         for value in values if isinstance(values, list | tuple) else [values]:
             rows_by_value.setdefault(str(value), []).append(row)
-    groups = []
-    for value in sorted(rows_by_value):
-        group = QuestionGroup(f"{title or name} {value}", rows_by_value[value])
-        groups.append(group)
-    return groups
+    in_order = sorted(rows_by_value.items())
+    return [QuestionGroup(f"{title or name} {value}", of_value) for value, of_value in in_order]
 
 
 def _group_by_number(rows: BenchRows, name: str) -> list[QuestionGroup]:
@@ -527,9 +495,7 @@ def _group_by_number(rows: BenchRows, name: str) -> list[QuestionGroup]:
         within = [row for row in rows if first <= row.get(name, 0) <= last]
         if within:
             groups.append(QuestionGroup(f"{name} {title}", within))
-    if len(groups) < 2:
-        return []
-    return groups
+    return groups if len(groups) > 1 else []
 
 
 def _without_own_knowledge(row: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -615,7 +581,9 @@ def compare_results(
             "the two results cannot be compared: they have no question with gold answers in common",
             hint="compare results of one question set; add_gold_answers finds gold answers",
         )
-    improved_ids, worsened_ids = _find_changed(before, after, shared_ids, measure)
+    changes = {
+        id_: getattr(after[id_], measure) - getattr(before[id_], measure) for id_ in shared_ids
+    }
     all_ids = dict.fromkeys(row["id"] for row in (*first, *second))
     unpaired_ids = [id_ for id_ in all_ids if id_ not in before or id_ not in after]
     pairs = PairedScores(
@@ -628,44 +596,21 @@ def compare_results(
     permuted_before, permuted_after = pairs.permuted_means()
     permuted = _measure_of(permuted_after, measure) - _measure_of(permuted_before, measure)
     difference = mean_after - mean_before
+    sample_size = None
+    if measure != "paper_f1":  # it is no mean of questions
+        sample_size = pairs.estimate_sample_size(MEASURES.index(measure))
     return ScoreComparison(
         measure=measure,
         questions=len(shared_ids),
         first=mean_before,
         second=mean_after,
         confidence_interval=permutation_interval(permuted, difference),
-        improved_ids=improved_ids,
-        worsened_ids=worsened_ids,
+        improved_ids=tuple(id_ for id_, change in changes.items() if change > 0),
+        worsened_ids=tuple(id_ for id_, change in changes.items() if change < 0),
         unpaired_ids=tuple(unpaired_ids),
         p_value=permutation_p_value(permuted, difference),
-        sample_size=_estimate_sample_size(pairs, measure),
+        sample_size=sample_size,
     )
-
-
-def _estimate_sample_size(pairs: PairedScores, measure: str) -> SampleSize | None:
-    """Return how many questions would show the difference of a measure; None if it is no mean of questions."""
-    columns = [field.name for field in fields(Scores)]
-    if measure not in columns:
-        return None
-    return pairs.estimate_sample_size(columns.index(measure))
-
-
-def _find_changed(
-    before: Mapping[str, Scores], after: Mapping[str, Scores], ids: Iterable[str], measure: str
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the ids of the questions with a higher measure after the change, and those with a lower one.
-
-    Both are in the order of ``ids``.
-    """
-    improved = []
-    worsened = []
-    for id_ in ids:
-        change = getattr(after[id_], measure) - getattr(before[id_], measure)
-        if change > 0:
-            improved.append(id_)
-        elif change < 0:
-            worsened.append(id_)
-    return tuple(improved), tuple(worsened)
 
 
 def _weights_of(rows: BenchRows, ids: Iterable[str], right_weight: float) -> Matrix:
@@ -673,14 +618,8 @@ def _weights_of(rows: BenchRows, ids: Iterable[str], right_weight: float) -> Mat
 
     The first ask counts, also of repeated questions, since questions are drawn by it.
     """
-    weights: dict[str, float] = {}
-    for row in rows:
-        scores = score_row(row)
-        weight = 1.0
-        if scores is not None and scores.f1 == 1:
-            weight = right_weight
-        weights[row["id"]] = weight
-    return numpy.array([weights[id_] for id_ in ids])
+    scores_by_id = {row["id"]: score_row(row) or ZERO_SCORES for row in rows}
+    return numpy.array([right_weight if scores_by_id[id_].f1 == 1 else 1.0 for id_ in ids])
 
 
 def _measure_of(means: Matrix, measure: str) -> Matrix:
@@ -693,10 +632,7 @@ def _check_equal_gold(first: BenchRows, second: BenchRows, ids: Iterable[str]) -
     """Raise InputError if the gold answers of a question differ between the two sets, regardless of order."""
     gold_before = {row["id"]: row["gold"] for row in first}
     gold_after = {row["id"]: row["gold"] for row in second}
-    differing = []
-    for id_ in ids:
-        if set(gold_before[id_]) != set(gold_after[id_]):
-            differing.append(id_)
+    differing = [id_ for id_ in ids if set(gold_before[id_]) != set(gold_after[id_])]
     if differing:
         count = pluralize(len(differing), "question")
         raise InputError(

@@ -7,6 +7,7 @@ answer. It can be scored again by another gold, since it has the answers.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, fields
@@ -37,7 +38,6 @@ from kgwb.bench.metrics import (
     score_columns,
 )
 from kgwb.bench.questions import (
-    SLICE_FIELDS,
     TEST_SPLIT,
     Assertions,
     BenchQuestion,
@@ -322,16 +322,9 @@ class RowFile:
             if writable:
                 disk.truncate_unfinished_line(path)
             if path.exists():
-                self._read()
-
-    def _read(self) -> None:
-        """Read the rows. Raises InputError, which names the line, for one that is not valid.
-
-        Of several rows with one id the last counts. A last line that is not finished is left out.
-        """
-        hint = "remove this line of the file: its question is then asked again"
-        for row in parse_json_lines(self.path, self.form.check_row, "is not a result", hint):
-            self.rows[row["id"]] = row
+                hint = "remove this line of the file: its question is then asked again"
+                for row in parse_json_lines(path, form.check_row, "is not a result", hint):
+                    self.rows[row["id"]] = row
 
     def append(self, row: BenchRow) -> None:
         """Validate a row, write it to the end of the file, and add it to ``rows``.
@@ -370,14 +363,10 @@ class Results(RowFile):
             if results_path.exists() and results_path.stat().st_size:
                 stored_config = self._read_same_config(config)
             if stored_config != config:
-                self._write_config(config)
+                text = json.dumps(config, indent=2, ensure_ascii=False)
+                path = self.folder / CONFIG_FILE
+                disk.write_atomically(path, [text, "\n"], disk.JSON_ENCODING_ERRORS)
         super().__init__(results_path)
-
-    def _write_config(self, config: Mapping[str, Any]) -> None:
-        """Write the configuration into the folder. Raises OSError."""
-        path = self.folder / CONFIG_FILE
-        text = json.dumps(config, indent=2, ensure_ascii=False)
-        disk.write_atomically(path, [text, "\n"], disk.JSON_ENCODING_ERRORS)
 
     def _read_same_config(self, config: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the stored configuration of the folder; empty if there is none.
@@ -410,12 +399,8 @@ class Results(RowFile):
         The file is written anew, and their ids are kept in ``dropped_ids``. Raises InputError if it
         cannot be written.
         """
-        kept = {}
-        for id_, row in self.rows.items():
-            if row["error"] is None:
-                kept[id_] = row
-            else:
-                self.dropped_ids.add(id_)
+        kept = {id_: row for id_, row in self.rows.items() if row["error"] is None}
+        self.dropped_ids |= self.rows.keys() - kept
         self._write(kept)
 
     def replace_rows(self, rows: Iterable[BenchRow]) -> None:
@@ -423,10 +408,7 @@ class Results(RowFile):
 
         A row with a new id is added at the end. Raises InputError if the file cannot be written.
         """
-        changed_rows = dict(self.rows)
-        for row in rows:
-            changed_rows[row["id"]] = row
-        self._write(changed_rows)
+        self._write(self.rows | {row["id"]: row for row in rows})
 
     def _write(self, rows: dict[str, BenchRow]) -> None:
         """Replace the rows by these, in memory and in the file, which is written anew.
@@ -467,21 +449,12 @@ def read_results(folder: str | Path) -> tuple[JsonObject, list[BenchRow]]:
         config = _read_config(folder / CONFIG_FILE)
     except (OSError, ValueError, RecursionError) as exc:
         hint = "name a folder that kgwb bench --out has written"
-        inside = _list_results_folders(folder)
+        inside = sorted(str(file.parent) for file in folder.glob(f"*/{CONFIG_FILE}"))
         if inside:
-            names = ", ".join(inside[:9])
-            hint = f"name a folder in it that has results: {names}"
+            hint = f"name a folder in it that has results: {', '.join(inside[:9])}"
         raise InputError(f"{folder} has no results of a benchmark: {exc}", hint=hint) from exc
     file = RowFile(folder / RESULTS_FILE, writable=False)
     return config, list(file.rows.values())
-
-
-def _list_results_folders(folder: Path) -> list[str]:
-    """Return the paths of the results folders inside a folder."""
-    paths = []
-    for config_file in folder.glob(f"*/{CONFIG_FILE}"):
-        paths.append(str(config_file.parent))
-    return sorted(paths)
 
 
 def find_run_file(folder: Path, row: BenchRow) -> Path | None:
@@ -519,11 +492,8 @@ def list_labels(row: BenchRow, name: str) -> list[str]:
 
 def add_remembered_turn(dialogue: Dialogue, row: Mapping[str, Any] | None) -> Dialogue:
     """Return a dialogue with the turn that a row remembers; as it is without such a row."""
-    remembered = row.get("remembered") if row else None
-    turn = from_data(remembered, Turn | None)
-    if turn is None:
-        return dialogue
-    return Dialogue((*dialogue.turns, turn))
+    turn = from_data(row.get("remembered") if row else None, Turn | None)
+    return Dialogue((*dialogue.turns, turn)) if turn else dialogue
 
 
 def split_answers(row: BenchRow) -> tuple[list[str], list[str]]:
@@ -539,16 +509,9 @@ def split_answers(row: BenchRow) -> tuple[list[str], list[str]]:
     not_asked_for = find_columns_not_asked_for(gold_table, table)
     asked_values = set()
     for cells in table:
-        for position, cell in enumerate(cells):
-            if position not in not_asked_for:
-                asked_values.add(cell)
-    asked = []
-    others = []
-    for value in row["answers"]:
-        if value in asked_values:
-            asked.append(value)
-        else:
-            others.append(value)
+        asked_values |= {cell for place, cell in enumerate(cells) if place not in not_asked_for}
+    asked = [value for value in row["answers"] if value in asked_values]
+    others = [value for value in row["answers"] if value not in asked_values]
     return asked, others
 
 
@@ -600,11 +563,9 @@ def describe_config_changes(
     before = flatten_config(earlier)
     now = flatten_config(present)
     for name in before | now:
-        kind = name.partition(" ")[0]
-        old_value = before.get(name)
-        new_value = now.get(name)
-        if kind not in INFORMATIONAL_ENTRIES and old_value != new_value:
-            yield f"{name} was {old_value!r} and is now {new_value!r}"
+        is_same = before.get(name) == now.get(name)
+        if not is_same and name.partition(" ")[0] not in INFORMATIONAL_ENTRIES:
+            yield f"{name} was {before.get(name)!r} and is now {now.get(name)!r}"
 
 
 def get_verdict(row: BenchRow) -> str:
@@ -616,16 +577,19 @@ def get_verdict(row: BenchRow) -> str:
     """
     if row["error"] is not None:
         return ERROR
-    is_right = None
-    if row["gold"] is not None:
-        is_right = not is_lost(row)
     return choose_answer_state(
-        is_right=is_right,
+        is_right=None if row["gold"] is None else not is_lost(row),
         has_values=bool(row["answers"]),
         reason=row.get("reason", ""),
         doubt=_describe_doubt(row),
         is_ungrounded=row.get("source") == OWN_KNOWLEDGE,
     )
+
+
+def count_verdicts(rows: Iterable[BenchRow]) -> Counter[str]:
+    """Count the states of answers. Without gold only errors count."""
+    scored = (row for row in rows if row["gold"] is not None or row["error"] is not None)
+    return Counter(map(get_verdict, scored))
 
 
 def _describe_doubt(row: BenchRow) -> str:
@@ -639,9 +603,7 @@ def _describe_doubt(row: BenchRow) -> str:
         return unproved
     typed_labels = []
     for value in row["answers"]:
-        value_type = "a thing"
-        if not is_iri(value):
-            value_type = literal_type(value)
+        value_type = "a thing" if is_iri(value) else literal_type(value)
         typed_labels.append((get_label(row, value), value_type))
     mismatch = describe_unfitting_values(row["question"], typed_labels)
     return "; ".join(filter(None, [mismatch, unproved]))
@@ -700,9 +662,7 @@ def make_row(question: BenchQuestion, run: Run | None, error: str | None) -> Ben
     Labels of IRIs are added if any is known. A gold thing whose name was answered has it as its
     label (``read_names``).
     """
-    answer = None
-    if run and error is None:
-        answer = run.answer
+    answer = run.answer if run and error is None else None
     recorded: BenchRow = {"answers": answer_to_strings(answer), "error": error}
     if run and run.settings.own_knowledge:
         recorded["source"] = FROM_GRAPH
@@ -713,17 +673,18 @@ def make_row(question: BenchQuestion, run: Run | None, error: str | None) -> Ben
     if run is not None:
         labels |= _find_answered_names(question, recorded["answers"], run.kg.inner)
     row = _score_answer(question, recorded, labels)
-    if answer is not None and answer.doubt:
-        row["doubt"] = answer.doubt
-    if answer is not None and not answer:
-        row["reason"] = answer.reason
     row["answer_queries"] = []
     if answer is not None:
+        if answer.doubt:
+            row["doubt"] = answer.doubt
+        if not answer:
+            row["reason"] = answer.reason
         row["answer_queries"] += map(str, answer.queries)
         row["support_predicates"] = sorted({str(predicate) for _, predicate, _ in answer.support})
-    cut_rows = _count_cut_rows(run, answer)
-    if cut_rows:
-        row["cut_rows"] = cut_rows
+    if run is not None and answer is not None:
+        cut_result = find_cut_result(answer, used_calls(run.steps, run.calls))
+        if cut_result is not None:
+            row["cut_rows"] = len(cut_result.rows)
     row.update(_describe_usage(question, run))
     row["error"] = error
     return row
@@ -734,15 +695,6 @@ def _describe_table(answer: Answer | None) -> BenchRow:
     if answer is None or not answer.columns:
         return {}
     return {"table": [list(row_to_strings(value.row)) for value in answer.values]}
-
-
-def _count_cut_rows(run: Run | None, answer: Answer | None) -> int:
-    """Return at how many rows a limit cut the result of one of an answer's queries; 0 if none was cut."""
-    if run is None or answer is None:
-        return 0
-    calls = used_calls(run.steps, run.calls)
-    result = find_cut_result(answer, calls)
-    return 0 if result is None else len(result.rows)
 
 
 def describe_reading(reading: Reading, run: Run | None, error: str | None) -> BenchRow:
@@ -782,13 +734,8 @@ def has_gold_of(row: BenchRow, question: BenchQuestion) -> bool:
 
     The rows of a gold table are compared too, unless the row has none, as in early versions.
     """
-    if row["gold"] != question.gold:
-        return False
-    if "gold_table" not in row:
-        return True
-    before = [list(cells) for cells in row["gold_table"]]
-    present = [list(cells) for cells in question.rows]
-    return before == present
+    table = row.get("gold_table", question.rows)
+    return row["gold"] == question.gold and [*map(list, table)] == [*map(list, question.rows)]
 
 
 def rescore_results(
@@ -827,17 +774,11 @@ def question_of_row(row: BenchRow) -> BenchQuestion:
     A gold value without a label is its own label. Rows of earlier versions do not have the gold
     query.
     """
-    data = {}
-    for name in QUESTION_FIELDS:
-        if name in row:
-            data[name] = row[name]
-    data["answers"] = row["gold"]
-    data["rows"] = row.get("gold_table", ())
+    data = {name: row[name] for name in QUESTION_FIELDS if name in row}
     labels = row.get("labels", {})
     if labels:
-        gold = row["gold"] or ()
-        data["answer_labels"] = [labels.get(value, value) for value in gold]
-    return BenchQuestion(**data)
+        data["answer_labels"] = [labels.get(value, value) for value in row["gold"] or ()]
+    return BenchQuestion(answers=row["gold"], rows=row.get("gold_table", ()), **data)
 
 
 def _score_answer(
@@ -848,16 +789,11 @@ def _score_answer(
     ``recorded`` has the answers, the error, and the table and the source if there are any. With an
     error all scores are 0; without gold there are no scores.
     """
-    row = _describe_question(question)
-    if "source" in recorded:
-        row["source"] = recorded["source"]
     answers = recorded["answers"]
-    row["question"] = question.question
-    row["answers"] = answers
-    row["gold"] = question.gold
     table = recorded.get("table", [])
-    if "table" in recorded:
-        row["table"] = table
+    row = _describe_question(question)
+    row |= {name: recorded[name] for name in ("source", "answers", "table") if name in recorded}
+    row["gold"] = question.gold
     if question.rows:
         row["columns"] = question.columns
         row["gold_table"] = question.rows
@@ -866,10 +802,11 @@ def _score_answer(
     if labels:
         row["labels"] = labels
     if question.answers is not None:
-        scores = ZERO_SCORES
-        if recorded["error"] is None:
-            scores = score_answers(answers, question.answers, table, labels)
-        row.update(asdict(scores))
+        is_scored = recorded["error"] is None
+        scores = (
+            score_answers(answers, question.answers, table, labels) if is_scored else ZERO_SCORES
+        )
+        row |= asdict(scores)
     return row
 
 
@@ -879,16 +816,10 @@ def _describe_question(question: BenchQuestion) -> BenchRow:
     These are id, number of words, hops, type, language, dialogue, turn, standalone wording, what
     counts as right, the assertions, and the gold query with its number of predicates.
     """
-    row: BenchRow = {"id": question.id, "words": len(question.question.split())}
-    for name in (*SLICE_FIELDS, "tags", "standalone", "right", "sparql"):
-        value = getattr(question, name)
-        if value not in (None, ()):
-            row[name] = value
-    if question.turn:
-        row["turn"] = question.turn
-    assertions = _dump_assertions(question)
-    if assertions:
-        row["assertions"] = assertions
+    row = question.model_dump(
+        mode="json", include={*QUESTION_FIELDS} - {"columns"}, exclude_defaults=True
+    )
+    row["words"] = len(question.question.split())
     predicates = count_gold_predicates(question)
     if predicates:
         row["predicates"] = predicates
@@ -918,16 +849,11 @@ def _collect_labels(
     one for each value.
     """
     gold = question.answers or ()
-    labels: dict[str, str] = {}
+    labels = dict(answer_labels)
     if len(gold) == len(question.answer_labels):
-        labels.update(zip(gold, question.answer_labels, strict=True))
-    labels.update(answer_labels)
+        labels = dict(zip(gold, question.answer_labels, strict=True)) | labels
     shown = {*gold, *answers}
-    shown_labels = {}
-    for iri, label in labels.items():
-        if iri in shown and "://" in iri:
-            shown_labels[iri] = label
-    return shown_labels
+    return {iri: label for iri, label in labels.items() if iri in shown and "://" in iri}
 
 
 def _labels_of_answer(answer: Answer | None) -> dict[str, str]:
@@ -935,11 +861,9 @@ def _labels_of_answer(answer: Answer | None) -> dict[str, str]:
 
     Empty without an answer.
     """
-    labels: dict[str, str] = {}
     if answer is None:
-        return labels
-    for iri, name in answer.names:
-        labels[str(iri)] = name
+        return {}
+    labels = {str(iri): name for iri, name in answer.names}
     for value in answer.values:
         if value.term_label and isinstance(value.term, URIRef):
             labels[str(value.term)] = value.term_label
@@ -985,15 +909,10 @@ def _describe_usage(question: BenchQuestion, run: Run | None) -> JsonObject:
         usage["served"] = served
     total_s = run.totals.seconds
     usage["seconds"] = round(total_s, 6)
-    stages = {}
-    stage_model_seconds = {}
     times = sum_seconds_by_stage(run.system, run.steps, total_s)
-    for stage, time in times.items():
-        stages[stage] = time.seconds
-        stage_model_seconds[stage] = time.model_seconds
-    usage["model_seconds"] = round(sum(stage_model_seconds.values()), 6)
-    usage["stages"] = stages
-    usage["stage_model_seconds"] = stage_model_seconds
+    usage["model_seconds"] = round(sum(time.model_seconds for time in times.values()), 6)
+    usage["stages"] = {stage: time.seconds for stage, time in times.items()}
+    usage["stage_model_seconds"] = {stage: time.model_seconds for stage, time in times.items()}
     if run.answer:
         usage["executed_queries"] = len(run.answer.queries)
     linking = _count_linked(question, run)

@@ -6,11 +6,13 @@ have a fixed seed, so the same scores give the same result.
 
 from __future__ import annotations
 
+import operator
 import random
-import statistics
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from itertools import starmap
 from math import ceil, sqrt
+from statistics import fmean
 from typing import Any, TypeVar
 
 import numpy
@@ -82,9 +84,7 @@ def wilson_interval(count: int, total: int) -> tuple[float, float]:
     correction = squared / (4 * total**2)
     spread = NORMAL_QUANTILE * sqrt(variance + correction)
     scale = 1 + squared / total
-    low = (centre - spread) / scale
-    high = (centre + spread) / scale
-    return max(0.0, low), min(1.0, high)
+    return max(0.0, (centre - spread) / scale), min(1.0, (centre + spread) / scale)
 
 
 @frozen
@@ -128,9 +128,7 @@ class PairedScores:
     def means(self) -> tuple[Matrix, Matrix]:
         """Return the weighted mean scores before and after."""
         total = self.weights.sum()
-        before = self.weights @ self.before
-        after = self.weights @ self.after
-        return before / total, after / total
+        return self.weights @ self.before / total, self.weights @ self.after / total
 
     def permuted_means(self) -> tuple[Matrix, Matrix]:
         """Return the mean scores before and after of PERMUTATIONS random exchanges, a row for each.
@@ -145,15 +143,10 @@ class PairedScores:
         after = self.after[differs]
         weights = self.weights[differs, None]
         swapped_weights = self.swapped_weights[differs, None]
-        both_weights = weights + swapped_weights
-        chances = (weights / both_weights).ravel()
+        chances = (weights / (weights + swapped_weights)).ravel()
         total = self.weights.sum()
-        gained_before = swapped_weights * after
-        lost_before = weights * before
-        change_before = (gained_before - lost_before) / total
-        gained_after = swapped_weights * before
-        lost_after = weights * after
-        change_after = (gained_after - lost_after) / total
+        change_before = (swapped_weights * after - weights * before) / total
+        change_after = (swapped_weights * before - weights * after) / total
         base_before, base_after = self.means()
         means_before = numpy.tile(base_before, (PERMUTATIONS, 1))
         means_after = numpy.tile(base_after, (PERMUTATIONS, 1))
@@ -230,9 +223,7 @@ def permutation_interval(permuted: Matrix, observed: float) -> tuple[float, floa
     size = abs(observed)
     if abs(reach - size) < ROUNDING_ERROR:
         reach = size
-    low = observed - reach
-    high = observed + reach
-    return max(-1.0, low), min(1.0, high)
+    return max(-1.0, observed - reach), min(1.0, observed + reach)
 
 
 def holm_adjusted(p_values: Sequence[float]) -> list[float]:
@@ -253,10 +244,6 @@ def holm_adjusted(p_values: Sequence[float]) -> list[float]:
 
 
 T = TypeVar("T")
-RatingPair = tuple[float, float]
-"""What two raters say of the same thing, on an ordinal scale."""
-CategoryPair = tuple[str, str]
-"""The categories that two raters give to the same thing."""
 
 
 @frozen
@@ -274,34 +261,34 @@ class Agreement:
         return f"{self.kappa:.2f} [{self.low:.2f}, {self.high:.2f}] (n = {self.count})"
 
 
-def compute_kappa(pairs: Sequence[CategoryPair]) -> Agreement | None:
+def compute_kappa(pairs: Sequence[tuple[str, str]]) -> Agreement | None:
     """Return Cohen's kappa of two raters over categories without an order, with its interval.
 
     It is 1 for full agreement, 0 for that of chance, and less for a smaller one. Returns None without
     pairs, or if both raters always gave the same one category: then chance alone explains it. In a
     bootstrap sample of which this is true, kappa counts as 1.
     """
-    kappa = _kappa(pairs, _differ)
+    kappa = _kappa(pairs, operator.ne)
     if kappa is None:
         return None
     generator = random.Random(0)
     resampled = []
     for _ in range(BOOTSTRAP_SAMPLES):
         sample = generator.choices(pairs, k=len(pairs))
-        sampled_kappa = _kappa(sample, _differ)
+        sampled_kappa = _kappa(sample, operator.ne)
         resampled.append(1.0 if sampled_kappa is None else sampled_kappa)
     low, high = percentile_interval(numpy.array(resampled))
     return Agreement(kappa, low, high, len(pairs))
 
 
-def compute_weighted_kappa(pairs: Sequence[RatingPair]) -> float | None:
+def compute_weighted_kappa(pairs: Sequence[tuple[float, float]]) -> float | None:
     """Return Cohen's kappa of two raters on an ordinal scale, with quadratic weights.
 
     ``pairs`` has the two ratings of each thing. A disagreement counts by the square of its size. 1
     is full agreement, 0 that of chance, and less than 0 a smaller one. Returns None without pairs,
     or if both raters always gave the same one rating: then chance alone explains it.
     """
-    return _kappa(pairs, _squared_difference)
+    return _kappa(pairs, lambda first, second: (first - second) ** 2)
 
 
 def _kappa(pairs: Sequence[tuple[T, T]], disagreement: Callable[[T, T], float]) -> float | None:
@@ -311,9 +298,8 @@ def _kappa(pairs: Sequence[tuple[T, T]], disagreement: Callable[[T, T], float]) 
     """
     if not pairs:
         return None
-    observed = statistics.mean(disagreement(first, second) for first, second in pairs)
-    first_counts = Counter(first for first, _ in pairs)
-    second_counts = Counter(second for _, second in pairs)
+    observed = fmean(starmap(disagreement, pairs))
+    first_counts, second_counts = map(Counter, zip(*pairs, strict=True))
     by_chance = 0.0
     for first, first_count in first_counts.items():
         for second, second_count in second_counts.items():
@@ -325,12 +311,4 @@ def _kappa(pairs: Sequence[tuple[T, T]], disagreement: Callable[[T, T], float]) 
 def mean_of_known(values: Iterable[float | None]) -> float | None:
     """Return the mean of the values that are not None; None if all are."""
     known = [value for value in values if value is not None]
-    return statistics.mean(known) if known else None
-
-
-def _differ(first: str, second: str) -> float:
-    return float(first != second)
-
-
-def _squared_difference(first: float, second: float) -> float:
-    return float((first - second) ** 2)
+    return fmean(known) if known else None

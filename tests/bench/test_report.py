@@ -258,20 +258,6 @@ def test_folders_of_one_name_are_told_apart_by_the_folder_around_them(tmp_path: 
     assert names == ["monday/out", "tuesday/out"]
 
 
-def test_a_question_without_gold_in_one_of_three_folders_is_not_compared(tmp_path: Path) -> None:
-    without_gold = row("a", ["1"], None)
-    folders = [
-        folder(tmp_path / "one", *ROWS),
-        folder(tmp_path / "two", without_gold, *ROWS[1:]),
-        folder(tmp_path / "three", ROWS[0], row("b", ["1"], ["1"]), *ROWS[2:]),
-    ]
-    made = page(tmp_path, *folders)
-    [heads] = made.lines("by question")
-    assert heads == ["one", "two", "three"]
-    assert not [line for line in made.lines("What is a?") if len(line) == len(folders)]
-    assert ["wrong", "wrong", "right best"] in made.lines("What is b?")
-
-
 # --- questions and their runs
 
 
