@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from difflib import unified_diff
+from itertools import dropwhile
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 from urllib.parse import quote
@@ -172,14 +173,9 @@ class RetryExperiment:
         specs = dict(models or {})
         if model:
             specs.setdefault("", model)
-        self._given_models = {}
-        for agent, spec in specs.items():
-            self._given_models[agent] = open_model(spec)
-        self.models: dict[str, ChatModel] = {}
-        for agent in self.base.model_specs:
-            if agent not in self._given_models:
-                self.models[agent] = self.base.model(agent)
-        self.models.update(self._given_models)
+        self._given_models = {agent: open_model(spec) for agent, spec in specs.items()}
+        measured = [agent for agent in self.base.model_specs if agent not in specs]
+        self.models = {agent: self.base.model(agent) for agent in measured} | self._given_models
 
     def _load_measured_system(self, name: str) -> System:
         """Return the system of a name, which the results have.
@@ -258,9 +254,7 @@ class RetryExperiment:
         stored = current_settings(results.config.get("settings", {}), self.system.name)
         settings = settings_class(**settings_class.select_known(stored))
         parsed = settings_class.of_profile(settings.profile, parse_strings=True, **typed_settings)
-        changes = {}
-        for name in typed_settings:
-            changes[name] = getattr(parsed, name)
+        changes = {name: getattr(parsed, name) for name in typed_settings}
         return BenchSetup(
             kg=self.kg,
             system=self.system,
@@ -275,7 +269,7 @@ class RetryExperiment:
     def describe_changes(self, setup: BenchSetup) -> list[str]:
         """Return a sentence for everything in which a setup differs from the one of ``base``; empty for that one."""
         changes = describe_config_changes(self.base.config, setup.to_config())
-        return [single_line(change) for change in changes]
+        return list(map(single_line, changes))
 
     def get_results_folder(self, setup: BenchSetup, name: str, *, is_test: bool = False) -> Path:
         """Return the folder for the results of a setup; nothing is written.
@@ -292,12 +286,8 @@ class RetryExperiment:
         config_text = json.dumps(config, sort_keys=True)
         content = fingerprint(config_text + TEST_SLICE * is_test)[:6]
         retries = self.earlier_results.folder / RETRIES_FOLDER
-        known_folders = sorted(retries.glob(f"*.{content}"))
-        if known_folders:
-            return known_folders[0]
-        quoted_name = quote(name, safe=" =,%")
-        safe_name = quoted_name[:MAX_NAME_CHARS]
-        return retries / f"{safe_name}.{content}"
+        safe_name = quote(name, safe=" =,%")[:MAX_NAME_CHARS]
+        return min(retries.glob(f"*.{content}"), default=retries / f"{safe_name}.{content}")
 
     # --- which questions
 
@@ -338,10 +328,8 @@ class RetryExperiment:
 
         Raises InputError if there is none.
         """
-        found = {}
-        for id_, row in self.earlier_results.in_slices(slices).rows.items():
-            if is_shown(row) or TEST_SLICE in slices:
-                found[id_] = row
+        chosen = self.earlier_results.in_slices(slices).rows
+        found = {id_: row for id_, row in chosen.items() if is_shown(row) or TEST_SLICE in slices}
         if not found:
             raise InputError(
                 f"nothing can be chosen from {self.earlier_results.folder}: all these questions are of the "
@@ -395,13 +383,8 @@ class RetryExperiment:
 
         If fewer were right, all of them are returned. Raises InputError if no question was lost.
         """
-        lost_ids = set()
-        right_ids = []
-        for id_, row in rows.items():
-            if is_lost(row):
-                lost_ids.add(id_)
-            elif get_verdict(row) == RIGHT:
-                right_ids.append(id_)
+        lost_ids = {id_ for id_, row in rows.items() if is_lost(row)}
+        right_ids = _list_right_ids(rows)
         if not lost_ids:
             raise InputError(
                 f"no answer in {self.earlier_results.folder} was wrong or missing, so by default there is "
@@ -409,11 +392,8 @@ class RetryExperiment:
                 hint="choose the questions yourself, such as with --only all",
             )
         count = min(len(lost_ids), len(right_ids))
-        spaced_ids = set()
-        for number in range(count):
-            place = number * len(right_ids) // count
-            spaced_ids.add(right_ids[place])
-        return lost_ids | spaced_ids
+        places = (number * len(right_ids) // count for number in range(count))
+        return lost_ids.union(map(right_ids.__getitem__, places))
 
     def sample(
         self, selectors: Collection[str] = (), slices: Collection[str] = ()
@@ -432,10 +412,7 @@ class RetryExperiment:
         name = " ".join([*selectors, *(f"--slice {each}" for each in slices)])
         if selectors:
             return QuestionSample(frozenset(chosen_ids), 1.0, name, len(chosen_ids))
-        right_ids = set()
-        for id_, row in self._rows_in(slices).items():
-            if get_verdict(row) == RIGHT:
-                right_ids.add(id_)
+        right_ids = set(_list_right_ids(self._rows_in(slices)))
         right_weight = 1.0
         if right_ids:
             right_weight = len(right_ids) / len(right_ids & chosen_ids)
@@ -449,10 +426,9 @@ class RetryExperiment:
 
         Raises InputError if that was MAX_TEST_LOOKS times already.
         """
-        folders = {folder.resolve()}
-        for retry in list_retries(self.earlier_results):
-            if retry.results.has_test_part:
-                folders.add(retry.folder.resolve())
+        retries = [each.results for each in list_retries(self.earlier_results)]
+        folders = {each.folder.resolve() for each in retries if each.has_test_part}
+        folders.add(folder.resolve())
         if len(folders) > MAX_TEST_LOOKS:
             raise InputError(
                 f"the test part of {self.earlier_results.folder} was asked with {MAX_TEST_LOOKS} changes already: "
@@ -497,20 +473,17 @@ class RetryExperiment:
                 continue
             with open_store(setup, question, places) as calls:
                 missing_calls = self._find_missing_calls(silent, question, calls)
-            if missing_calls is None:
-                without_record += 1
-                least.append(earlier_row)
-                most.append(earlier_row)
-            else:
-                least_calls, most_calls = missing_calls
-                least.append(sum_usage(least_calls))
-                most.append(sum_usage(most_calls))
+            without_record += missing_calls is None
+            low = high = earlier_row
+            if missing_calls:
+                low, high = map(sum_usage, missing_calls)
+            least.append(low)
+            most.append(high)
 
         def span(budget: str) -> tuple[Any, Any]:
             """Return the least and the most of one of BUDGET_NAMES."""
-            low = sum(prices.compute_amount(row, budget) for row in least)
-            high = sum(prices.compute_amount(row, budget) for row in most)
-            return low, high
+            least_amounts = (prices.compute_amount(row, budget) for row in least)
+            return sum(least_amounts), sum(prices.compute_amount(row, budget) for row in most)
 
         tokens = money = None
         with suppress(InputError):
@@ -559,15 +532,9 @@ class RetryExperiment:
             before = self.load_run(question)
         except KgwbError:
             return None
-        later_steps: list[Step] = []
-        changed_steps: list[Step] = []
-        for step in before.steps:
-            if step.agent in changed_agents:
-                changed_steps.append(step)
-            if changed_steps:
-                later_steps.append(step)
-        least_calls = _list_model_calls(changed_steps, run)
-        return least_calls, _list_model_calls(later_steps, run)
+        changed_steps = [step for step in before.steps if step.agent in changed_agents]
+        later_steps = dropwhile(lambda step: step.agent not in changed_agents, before.steps)
+        return _list_model_calls(changed_steps, run), _list_model_calls(later_steps, run)
 
     def load_run(self, question: BenchQuestion, retry: Path | None = None) -> Run:
         """Return the run of a question as it was measured: replayed from its file, else from the store.
@@ -592,11 +559,9 @@ class RetryExperiment:
         Empty for a question outside of dialogues; turns that were not answered are left out.
         """
         dialogue = Dialogue()
-        if question.dialogue is None:
-            return dialogue
         for row in self.earlier_results.rows.values():
             is_earlier = row.get("turn", 0) < question.turn
-            if row.get("dialogue") == question.dialogue and is_earlier:
+            if question.dialogue and row.get("dialogue") == question.dialogue and is_earlier:
                 dialogue = add_remembered_turn(dialogue, row)
         return dialogue
 
@@ -709,6 +674,11 @@ class RetryExperiment:
         return measured_setup
 
 
+def _list_right_ids(rows: Mapping[str, BenchRow]) -> list[str]:
+    """Return the ids of the rows whose answers are right."""
+    return [id_ for id_, row in rows.items() if get_verdict(row) == RIGHT]
+
+
 def _find_base(folder: Path) -> Path:
     """Return a results folder; of a folder of kept prompts, the one that its prompts come from.
 
@@ -746,11 +716,8 @@ def _make_silent_models(names: Mapping[str, str]) -> dict[str, ChatModel]:
 def _list_stopped_agents(run: Run) -> set[str]:
     """Return the agents of the steps that failed, without those that only supervised them."""
     supervisor_keys = {step.parent for step in run.steps}
-    agents = set()
-    for step in run.steps:
-        if step.error and step.key not in supervisor_keys:
-            agents.add(step.agent)
-    return agents
+    failed = (step for step in run.steps if step.error)
+    return {step.agent for step in failed if step.key not in supervisor_keys}
 
 
 def _list_model_calls(steps: Iterable[Step], run: Run) -> list[Call]:
@@ -761,10 +728,8 @@ def _list_model_calls(steps: Iterable[Step], run: Run) -> list[Call]:
     """
     calls = []
     for step in steps:
-        model = run.model_name(step.agent)
-        for call in step.model_calls:
-            request = {**call.request, "model": model}
-            calls.append(replace(call, request=request))
+        model = {"model": run.model_name(step.agent)}
+        calls += [replace(call, request=call.request | model) for call in step.model_calls]
     return calls
 
 
@@ -949,10 +914,10 @@ def read_measured_prompts(
     compared = [results]
     if base is not None:
         first = LoadedResults.read(Path(base))
-        for retry in list_retries(first):
-            is_other = retry.folder.resolve() != results.folder.resolve()
-            if is_other and retry.results.has_test_part == results.has_test_part:
-                compared.append(retry.results)
+        for other in (retry.results for retry in list_retries(first)):
+            is_other = other.folder.resolve() != results.folder.resolve()
+            if is_other and other.has_test_part == results.has_test_part:
+                compared.append(other)
         comparisons["effect"] = compare_with_each(first, compared)[0]
     if Path(kept, CONFIG_FILE).is_file() and Path(kept).resolve() != results.folder.resolve():
         kept_results = LoadedResults.read(Path(kept))
@@ -962,8 +927,7 @@ def read_measured_prompts(
     losses = []
     for name, comparison in comparisons.items():
         effects[name], ids = _describe_effect(comparison)
-        effects["fixed"] = ids.get("fixed", ())
-        effects["broken"] = ids.get("broken", ())
+        effects |= ids
         if comparison.is_loss:
             losses.append(f"these prompts do worse than {comparison.before.name}: {effects[name]}")
     if system is None:
@@ -990,13 +954,10 @@ def _find_texts(results: LoadedResults, system: System) -> PromptTexts:
     """
     measured = results.config.get("prompts") or {}
     own = Prompts().for_system(system.prompts)
-    texts: PromptTexts = {}
-    changed = []
-    for name in sorted(system.prompt_names & measured.keys()):
-        if fingerprint(own.text(name)) == measured[name]:
-            texts[name] = None
-        else:
-            changed.append(name)
+    names = sorted(system.prompt_names & measured.keys())
+    same = [name for name in names if fingerprint(own.text(name)) == measured[name]]
+    texts: PromptTexts = dict.fromkeys(same)
+    changed = [name for name in names if name not in texts]
     for name, text in load_prompt_texts(results, changed).items():
         if fingerprint(text) == measured[name]:
             texts[name] = text
@@ -1004,19 +965,16 @@ def _find_texts(results: LoadedResults, system: System) -> PromptTexts:
 
 
 def _describe_effect(comparison: ResultsComparison) -> tuple[str, dict[str, list[str]]]:
-    """Return what a change did as one text, and the ids of the questions by outcome.
+    """Return what a change did as one text, and the ids of the questions that were fixed and broken.
 
-    The text has the outcomes, F1 before and after, and the first questions that were fixed and
-    broken.
+    The text has the outcomes, F1 before and after, and the first of these questions.
     """
-    ids: dict[str, list[str]] = {}
+    ids: dict[str, list[str]] = {outcome: [] for outcome in UNFOLDED_OUTCOMES}
     for id_, outcome in comparison.outcomes.items():
-        if is_shown(comparison.after.rows[id_]):
-            ids.setdefault(outcome, []).append(id_)
+        if outcome in ids and is_shown(comparison.after.rows[id_]):
+            ids[outcome].append(id_)
     parts = [comparison.format_counts(), comparison.describe_f1()]
-    for outcome in UNFOLDED_OUTCOMES:
-        if outcome in ids:
-            parts.append(f"{outcome} {list_first(ids[outcome])}")
+    parts += [f"{outcome} {list_first(of_it)}" for outcome, of_it in ids.items() if of_it]
     return "; ".join(parts), ids
 
 
@@ -1072,18 +1030,11 @@ class PromptHistory:
                 f"{self.folder} has no such two states of its prompts: {first} and {second}",
                 hint=f"name two of 0 (kgwb's own prompts) to {len(states) - 1}, its latest change",
             )
-        own = Prompts()
         for name in sorted(states[first] | states[second]):
-            lines = []
-            for state in (states[first], states[second]):
-                text = state.get(name, "")
-                if name not in state and name in shipped_names():
-                    text = own.text(name)
-                lines.append(text.splitlines())
-            before, after = lines
-            yield from unified_diff(
-                before, after, f"{first}/{name}.md", f"{second}/{name}.md", lineterm=""
-            )
+            own = Prompts().text(name) if name in shipped_names() else ""
+            before, after = (states[number].get(name, own) for number in (first, second))
+            files = (f"{first}/{name}.md", f"{second}/{name}.md")
+            yield from unified_diff(before.splitlines(), after.splitlines(), *files, lineterm="")
 
     def keep(self, measured: MeasuredPrompts, note: str = "") -> KeptChange:
         """Write the prompts of results into the folder, and add a line to the history; return this change.
@@ -1132,11 +1083,10 @@ class PromptHistory:
         for name, text in wanted.after.items():
             present = self._present_text(name)
             replaced = known.get(name) if present == text else present
-            if replaced == text:
-                continue
-            before[name] = replaced
-            if present not in (None, text, known.get(name)):
-                edited.append(name)
+            if replaced != text:
+                before[name] = replaced
+                if present not in (None, text, known.get(name)):
+                    edited.append(name)
         if not before:
             raise InputError(
                 f"nothing was kept: {self.folder} already has exactly these prompts",

@@ -20,16 +20,16 @@ import textwrap
 import tomllib
 import warnings
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field, replace
 from datetime import UTC, datetime
 from functools import cache
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from pydantic import BaseModel, model_validator
+from pydantic import BaseModel
 
 from kgwb import disk
 from kgwb.bench.comparisons import ResultsComparison
@@ -253,20 +253,14 @@ def _find_significant(
             hint="name results of one question set, or leave --baseline out",
         )
     base = all_results[names.index(baseline)]
+    base_rows = [*base.rows.values()]
     p_values = {}
-    for position, results in enumerate(all_results):
+    for (position, results), measure in product(enumerate(all_results), measures):
         if results is not base:
-            for measure in measures:
-                comparison = compare_results(
-                    [*base.rows.values()], [*results.rows.values()], measure
-                )
-                p_values[position, measure] = comparison.p_value
-    adjusted = holm_adjusted(list(p_values.values()))
-    significant = set()
-    for key, p_value in zip(p_values, adjusted, strict=True):
-        if p_value < SIGNIFICANCE_LEVEL:
-            significant.add(key)
-    return significant
+            comparison = compare_results(base_rows, [*results.rows.values()], measure)
+            p_values[position, measure] = comparison.p_value
+    adjusted = zip(p_values, holm_adjusted([*p_values.values()]), strict=True)
+    return {key for key, p_value in adjusted if p_value < SIGNIFICANCE_LEVEL}
 
 
 def describe_setups(all_results: AllResults) -> str:
@@ -278,15 +272,14 @@ def describe_setups(all_results: AllResults) -> str:
     sentences = []
     for results in all_results:
         config = results.config
-        settings = config.get("settings") or {}
-        profile = settings.get("profile", "unknown")
-        graph = source_name(str(config.get("source")))
+        profile = (config.get("settings") or {}).get("profile", "unknown")
         questions = pluralize(len(results.rows), "question")
         models = ", ".join(dict.fromkeys(results.model_specs.values()))
-        setup = f"kgwb {config.get('kgwb')}, set-up {fingerprint_setups([config])}"
         sentences.append(
-            f"{results.name}: {questions} on {graph}, system {config.get('system')}, profile {profile}, "
-            f"model {models}, {find_day(results.folder)}, {setup}."
+            f"{results.name}: {questions} on {source_name(str(config.get('source')))}, "
+            f"system {config.get('system')}, profile {profile}, model {models}, "
+            f"{find_day(results.folder)}, kgwb {config.get('kgwb')}, "
+            f"set-up {fingerprint_setups([config])}."
         )
     return " ".join(sentences)
 
@@ -431,22 +424,19 @@ def _make_errors_panel(analysis: ErrorAnalysis) -> Panel:
         counts_by_coder[coder] = Counter(coding.category for coding in codings.values())
     given = distinct_keys(counts_by_coder.values())
     categories = [category for category in analysis.sample.categories if category in given]
-    series = {}
+    series: dict[str, list[Estimate | None]] = {}
     for coder, counts in counts_by_coder.items():
-        series[coder] = [_share_bar(counts[category], counts.total()) for category in categories]
+        total = counts.total()
+        series[coder] = []
+        for count in map(counts.__getitem__, categories):
+            share = Estimate(count / total, *wilson_interval(count, total)) if total else None
+            series[coder].append(share)
     return Panel("share of the sample", categories, series)
 
 
 def _count_bar(count: float) -> Estimate:
     """Return the bar of a number that has no interval."""
     return Estimate(count, count, count)
-
-
-def _share_bar(count: int, total: int) -> Estimate | None:
-    """Return the bar of a share with Wilson's interval; None without questions."""
-    if not total:
-        return None
-    return Estimate(count / total, *wilson_interval(count, total))
 
 
 # --- writing figures
@@ -615,8 +605,7 @@ def _draw_panel(axes: Axes, panel: Panel) -> None:
 
 def _wrap(label: str) -> str:
     """Return a category's label in at most LABEL_LINES lines; what is longer is cut, with an ellipsis."""
-    lines = textwrap.wrap(single_line(label), LABEL_CHARS, max_lines=LABEL_LINES, placeholder=" …")
-    return "\n".join(lines)
+    return textwrap.fill(single_line(label), LABEL_CHARS, max_lines=LABEL_LINES, placeholder=" …")
 
 
 # --- experiments
@@ -760,36 +749,6 @@ class Paper(_Part):
     sets: Mapping[str, QuestionSet] = {}
     experiments: tuple[Experiment, ...]
 
-    @model_validator(mode="after")
-    def _check_names(self) -> Self:
-        """Return the paper itself, or raise ValueError if it names a graph, set or measure that there is not.
-
-        Each row of figures must also have one figure for each measure, in sets of its experiment.
-        """
-        for question_set in self.sets.values():
-            stand_in = question_set.stand_in
-            _check_known("graph", self.graphs, [question_set.graph])
-            if stand_in and stand_in.graph:
-                _check_known("graph", self.graphs, [stand_in.graph])
-        for experiment in self.experiments:
-            _check_known("measure", LABELS, experiment.measures)
-            _check_known("set", self.sets, experiment.sets)
-            for row in (*experiment.configurations, *experiment.others):
-                _check_known("set", experiment.sets, row.published)
-                for name, figures in row.published.items():
-                    if len(figures) != len(experiment.measures):
-                        raise ValueError(
-                            f"{experiment.id}, {row.name}: the figures of {name} do not fit"
-                        )
-        return self
-
-
-def _check_known(what: str, known: Collection[str], names: Iterable[str]) -> None:
-    """Raise ValueError for the first name that is not known."""
-    for name in names:
-        if name not in known:
-            raise ValueError(f"no {what} {name}")
-
 
 @cache
 def load_papers() -> dict[str, Paper]:
@@ -816,11 +775,8 @@ def count_questions(
     """
     if set_names is None:
         set_names = experiment.sets * len(experiment.configurations)
-    count = 0
-    for name in set_names:
-        size = paper.sets[name].questions
-        count += min(size, limit or size)
-    return count
+    sizes = (paper.sets[name].questions for name in set_names)
+    return sum(min(size, limit or size) for size in sizes)
 
 
 def find_experiment(name: str) -> tuple[Paper, Experiment]:
@@ -883,11 +839,9 @@ def find_file_below(folder: Path, names: Sequence[str]) -> Path | None:
     The folder itself comes first, then the subfolders by name; in each, the names are tried in
     their order.
     """
-    for place in (folder, *sorted(filter(Path.is_dir, folder.glob("*")))):
-        for name in names:
-            if (place / name).is_file():
-                return place / name
-    return None
+    places = (folder, *sorted(filter(Path.is_dir, folder.glob("*"))))
+    paths = (place / name for place, name in product(places, names))
+    return next(filter(Path.is_file, paths), None)
 
 
 def select_questions(
@@ -976,18 +930,17 @@ def make_experiment_table(
     measured = _by_set_and_configuration(measurements)
     headers = ["questions", "measure", "configuration", f"published, {paper.model}", "here"]
     rows = []
-    for set_name in experiment.sets:
-        for position, measure in enumerate(experiment.measures):
-            for configuration in experiment.configurations:
-                ours = measured.get((set_name, configuration.name))
-                row = [
-                    paper.sets[set_name].title,
-                    LABELS[measure],
-                    configuration.name,
-                    _format_published(experiment, configuration, set_name, position),
-                    _format_measured(ours, measure, paper.scale),
-                ]
-                rows.append(row)
+    parts = product(experiment.sets, enumerate(experiment.measures), experiment.configurations)
+    for set_name, (position, measure), configuration in parts:
+        ours = measured.get((set_name, configuration.name))
+        row = [
+            paper.sets[set_name].title,
+            LABELS[measure],
+            configuration.name,
+            _format_published(experiment, configuration, set_name, position),
+            _format_measured(ours, measure, paper.scale),
+        ]
+        rows.append(row)
     return Table(headers, rows)
 
 
@@ -1012,8 +965,12 @@ def make_experiment_chart(
     pairs = list(product(set_names, experiment.configurations))
     categories = []
     for set_name, configuration in pairs:
-        title = paper.sets[set_name].title
-        categories.append(_name_bars(experiment, set_names, title, configuration))
+        names = [paper.sets[set_name].title, configuration.name]
+        if len(experiment.configurations) == 1:
+            names = names[:1]
+        elif len(set_names) == 1:
+            names = names[1:]
+        categories.append(": ".join(names))
     panels = []
     for position, measure in enumerate(experiment.measures):
         published: list[Estimate | None] = []
@@ -1041,20 +998,6 @@ def _scaled_estimate(
     return Estimate(*(scale * number for number in estimate))
 
 
-def _name_bars(
-    experiment: Experiment,
-    set_names: Sequence[str],
-    set_title: str,
-    configuration: Configuration,
-) -> str:
-    """Return the label of a pair of bars: the question set, the configuration, or both if there are several."""
-    if len(experiment.configurations) == 1:
-        return set_title
-    if len(set_names) == 1:
-        return configuration.name
-    return f"{set_title}: {configuration.name}"
-
-
 def describe_availability(paper: Paper, experiment: Experiment, folder: Path) -> str:
     """Return how many of an experiment's question sets are in a folder: "2 of 3 question sets at hand".
 
@@ -1062,10 +1005,8 @@ def describe_availability(paper: Paper, experiment: Experiment, folder: Path) ->
     """
     if experiment.cannot:
         return "cannot be repeated"
-    there = 0
-    for name in experiment.sets:
-        there += find_question_file(paper.sets[name], folder) is not None
-    return f"{there} of {pluralize(len(experiment.sets), 'question set')} at hand"
+    files = [find_question_file(paper.sets[name], folder) for name in experiment.sets]
+    return f"{len(files) - files.count(None)} of {pluralize(len(files), 'question set')} at hand"
 
 
 def make_kinds_table(
@@ -1075,20 +1016,17 @@ def make_kinds_table(
 
     There is a row for each measurement and measure, and a column for each kind.
     """
-    headers = ["questions", "measure", "configuration", *experiment.kinds]
     rows: list[list[str]] = []
-    if not experiment.kinds:
-        return Table(headers, rows)
-    for measurement in measurements:
-        for measure in experiment.measures:
-            title = paper.sets[measurement.set_name].title
-            row = [title, LABELS[measure], measurement.configuration]
-            for kind in experiment.kinds:
-                of_kind = [each for each in measurement.rows if each.get("type") == kind]
-                part = replace(measurement, rows=of_kind) if of_kind else None
-                row.append(_format_measured(part, measure, paper.scale))
-            rows.append(row)
-    return Table(headers, rows)
+    measured = measurements if experiment.kinds else ()
+    for measurement, measure in product(measured, experiment.measures):
+        title = paper.sets[measurement.set_name].title
+        row = [title, LABELS[measure], measurement.configuration]
+        for kind in experiment.kinds:
+            of_kind = [each for each in measurement.rows if each.get("type") == kind]
+            part = replace(measurement, rows=of_kind) if of_kind else None
+            row.append(_format_measured(part, measure, paper.scale))
+        rows.append(row)
+    return Table(("questions", "measure", "configuration", *experiment.kinds), rows)
 
 
 def make_others_table(paper: Paper, experiment: Experiment) -> Table:
@@ -1096,16 +1034,15 @@ def make_others_table(paper: Paper, experiment: Experiment) -> Table:
 
     There is a column for each question set and measure; a figure that the paper lacks is "–".
     """
+    columns = list(product(experiment.sets, enumerate(experiment.measures)))
     headers = ["system"]
-    for set_name in experiment.sets:
-        for measure in experiment.measures:
-            headers.append(f"{paper.sets[set_name].title}, {LABELS[measure]}")
+    for set_name, (_, measure) in columns:
+        headers.append(f"{paper.sets[set_name].title}, {LABELS[measure]}")
     rows = []
     for other in experiment.others:
         row = [other.name]
-        for set_name in experiment.sets:
-            for position in range(len(experiment.measures)):
-                row.append(_format_published(experiment, other, set_name, position))
+        for set_name, (position, _) in columns:
+            row.append(_format_published(experiment, other, set_name, position))
         rows.append(row)
     return Table(headers, rows)
 
@@ -1126,17 +1063,12 @@ def _format_published(
     figures = row.published.get(set_name)
     if not figures:
         return "–"
-    return f"{figures[position]:.{_count_decimals(experiment, position)}f}"
-
-
-def _count_decimals(experiment: Experiment, position: int) -> int:
-    """Return the largest number of decimals of the published figures of a measure."""
-    most = 0
-    for row in (*experiment.configurations, *experiment.others):
-        for figures in row.published.values():
-            text = f"{figures[position]:.6f}".rstrip("0")
-            most = max(most, len(text.partition(".")[2]))
-    return most
+    decimals = 0
+    for each in (*experiment.configurations, *experiment.others):
+        for others in each.published.values():
+            text = f"{others[position]:.6f}".rstrip("0")
+            decimals = max(decimals, len(text.partition(".")[2]))
+    return f"{figures[position]:.{decimals}f}"
 
 
 def _format_measured(measurement: Measurement | None, measure: str, scale: float) -> str:
@@ -1296,14 +1228,9 @@ def load_measured(name: str, folder: Path = MEASURED_FOLDER) -> list[Measurement
         for position, id_ in enumerate(line.ids):
             scores = {measure: values[position] for measure, values in line.scores.items()}
             rows.append({"id": id_, "error": "an error" if id_ in line.errors else None, **scores})
-        measurement = Measurement(
-            line.set,
-            line.configuration,
-            line.model,
-            rows,
-            stand_in,
-            config=line.config,
-            day=line.day,
+        measurements.append(
+            Measurement(
+                line.set, line.configuration, line.model, rows, stand_in, line.config, line.day
+            )
         )
-        measurements.append(measurement)
     return measurements

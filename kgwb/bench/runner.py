@@ -116,17 +116,13 @@ class RunCanceller:
         return None
 
 
-def is_unreachable(error: BaseException | None) -> bool:
-    """Return whether an error says that the model or the graph could not be reached, or the key is refused.
-
-    Such an error says nothing about the decisions of a run's agents.
-    """
-    return isinstance(error, ModelUnreachableError | GraphUnreachableError | KeyRefusedError)
+UNREACHABLE_ERRORS = (ModelUnreachableError, GraphUnreachableError, KeyRefusedError)
+"""That the model or the graph could not be reached says nothing about the decisions of a run's agents."""
 
 
 def raise_if_unreachable(run: Run) -> None:
     """Raise the run's error if the model or the graph could not be reached."""
-    if run.error is not None and is_unreachable(run.error):
+    if isinstance(run.error, UNREACHABLE_ERRORS):
         raise run.error
 
 
@@ -173,19 +169,18 @@ def run_tasks(
                 return
             submit_next_call(pool, task)
 
-    def run_on(pool: Executor) -> None:
-        """Start tasks and continue each when its call ends, until no call is pending."""
-        submit_waiting_tasks(pool)
-        while pending:
-            future = finished.get()
-            submit_next_call(pool, pending.pop(future), future.result())
-            submit_waiting_tasks(pool)
-
     def run_or_cancel() -> None:
-        """Run all tasks on a pool. After any exception, cancel waiting calls and running runs, and raise it."""
+        """Start tasks and continue each when its call ends, until no call is pending.
+
+        After any exception, cancel waiting calls and running runs, and raise it.
+        """
         with _pool_of(executor) as pool:
             try:
-                run_on(pool)
+                submit_waiting_tasks(pool)
+                while pending:
+                    future = finished.get()
+                    submit_next_call(pool, pending.pop(future), future.result())
+                    submit_waiting_tasks(pool)
             except BaseException:
                 for future in list(pending):
                     future.cancel()
@@ -279,11 +274,7 @@ class BenchSetup(RunSetup):
         These are the prompts of the system and those of the shared entity linking.
         """
         prompts = self.prompts.for_system(self.system.prompts)
-        fingerprints = {}
-        for name in sorted(self.system.prompt_names):
-            text = prompts.text(name)
-            fingerprints[name] = fingerprint(text)
-        return fingerprints
+        return {name: fingerprint(prompts.text(name)) for name in sorted(self.system.prompt_names)}
 
 
 def check_repeats(settings: Settings, repeats: int, given_settings: Collection[str] = ()) -> None:
@@ -493,13 +484,9 @@ class Benchmark:
     def _load_finished_run(self, row: BenchRow) -> Run | None:
         """Replay the saved run of a row, and return it; None if there is none, or if that fails."""
         file = find_run_file(self.results.folder, row)
-        if file is None:
-            return None
-        try:
-            run = Run.load(file, self.setup.system)
-            return run.go_explained()
-        except KgwbError:
-            return None
+        with suppress(KgwbError):
+            return Run.load(file, self.setup.system).go_explained() if file else None
+        return None
 
     def _count_unreachable(self, row: BenchRow) -> None:
         """Count rows in a row whose model or graph could not be reached; any other row ends the count.
@@ -624,9 +611,8 @@ class Benchmark:
         Never without gold, after an error, with ``repeats`` 1, or if it was asked often enough.
         After earlier results, only if exactly one of the two answers is lost.
         """
-        if row["gold"] is None or row["error"] is not None:
-            return False
-        if len(row.get("asks", ())) >= self.repeats or self.repeats == 1:
+        is_scored = row["gold"] is not None and row["error"] is None
+        if not is_scored or len(row.get("asks") or [row]) >= self.repeats:
             return False
         if self.earlier_runs is None:
             return True
@@ -642,9 +628,7 @@ class Benchmark:
         should be saved and could not be. A row with another error counts as finished.
         """
         row = self.results.rows.get(question.id)
-        if row is None or row.get("unreachable"):
-            return None
-        if self.save_runs and row.get("run") == "":
+        if row is None or row.get("unreachable") or (self.save_runs and row.get("run") == ""):
             return None
         return row
 
@@ -716,7 +700,7 @@ def ask_question(  # a function with arguments, since executors take no closures
     row = _make_valid_row(question, run, error, paid)
     if readings is not None:
         row["readings"] = readings
-    if error is not None and is_unreachable(cause):
+    if error is not None and isinstance(cause, UNREACHABLE_ERRORS):
         row["unreachable"] = True
         row["key_refused"] = isinstance(cause, KeyRefusedError)
     if question.dialogue is not None:
