@@ -48,6 +48,7 @@ from kgwb.bench.results import (
     CONFIG_FILE,
     RESULTS_FILE,
     BenchRow,
+    count_verdicts,
     find_run_file,
     get_verdict,
     is_shown,
@@ -167,13 +168,11 @@ def make_results_suite(name: str, rows: Sequence[BenchRow]) -> Suite:
     without gold and without assertions is skipped unless it ended in an error. Without any gold there
     are no measures among the figures.
     """
-    counts: Counter[str] = Counter()
+    counts = count_verdicts(rows)
     cases = []
     for row in rows:
         verdict = get_verdict(row)
         has_gold = row["gold"] is not None
-        if has_gold or verdict == ERROR:
-            counts[verdict] += 1
         state = SKIPPED
         if verdict == ERROR:
             state = ERROR_CASE
@@ -276,18 +275,10 @@ def find_met_conditions(suites: Sequence[Suite], conditions: Sequence[Condition]
     """
     sentences = []
     for suite in suites:
-        for condition in conditions:
-            if condition.is_met(suite.figures):
-                description = _describe_condition(condition, suite)
-                sentences.append(f"{suite.name}: {description}")
+        for case in _cases_of_conditions(suite, conditions):
+            if case.state == FAILURE:
+                sentences.append(f"{suite.name}: {case.text}")
     return sentences
-
-
-def _describe_condition(condition: Condition, suite: Suite) -> str:
-    value = suite.figures.get(condition.figure)
-    if value is None:
-        return f"{condition} (it is not known)"
-    return f"{condition} (it is {value:.4g})"
 
 
 def write_junit(path: Path, suites: Sequence[Suite], conditions: Sequence[Condition] = ()) -> None:
@@ -312,10 +303,10 @@ def _attribute(text: str) -> Html:
 def _cases_of_conditions(suite: Suite, conditions: Sequence[Condition]) -> Iterator[Case]:
     """Yield a case for each condition, which fails if the suite meets it."""
     for condition in conditions:
-        is_met = condition.is_met(suite.figures)
-        state = FAILURE if is_met else PASSED
-        text = _describe_condition(condition, suite)
-        yield Case(str(condition), "--fail-if", state, "met", text, 0)
+        state = FAILURE if condition.is_met(suite.figures) else PASSED
+        value = suite.figures.get(condition.figure)
+        shown = "not known" if value is None else f"{value:.4g}"
+        yield Case(str(condition), "--fail-if", state, "met", f"{condition} (it is {shown})", 0)
 
 
 def write_json(path: Path, suites: Sequence[Suite], conditions: Sequence[Condition] = ()) -> None:
@@ -326,19 +317,14 @@ def write_json(path: Path, suites: Sequence[Suite], conditions: Sequence[Conditi
     """
     suites_data = []
     for suite in suites:
-        met = {}
-        for condition in conditions:
-            met[str(condition)] = condition.is_met(suite.figures)
         entry: JsonObject = {
             "name": suite.name,
             "figures": suite.figures,
-            "fail_if": met,
+            "fail_if": {str(each): each.is_met(suite.figures) for each in conditions},
             "questions": list(map(Case._asdict, suite.cases)),
         }
         suites_data.append(entry)
-    data = {"results": suites_data}
-    text = json.dumps(data, ensure_ascii=False, indent=2)
-    _write(path, text + "\n")
+    _write(path, json.dumps({"results": suites_data}, ensure_ascii=False, indent=2) + "\n")
 
 
 def _write(path: Path, text: str) -> None:
@@ -583,12 +569,10 @@ def _graph_entry(
 
 def _is_measured_graph(file: Path, results: LoadedResults) -> bool:
     """Return whether a file has the graph that was measured, with any of the vocabularies of kgwb."""
-    measured = results.config.get("kg")
-    try:
-        identities = identify_files(file, (Vocabulary(), *VOCABULARIES.values()))
-    except GraphFileError:
-        return False
-    return measured in identities
+    with suppress(GraphFileError):
+        vocabularies = (Vocabulary(), *VOCABULARIES.values())
+        return results.config.get("kg") in identify_files(file, vocabularies)
+    return False
 
 
 def _describe(
@@ -599,9 +583,7 @@ def _describe(
     for name, results in zip(names, all_results, strict=True):
         lines.append(f"{name}: {results.headline}.")
     lines.append(f"Open it with: kgwb report ARCHIVE (kgwb {__version__}).")
-    for sentence in left_out:
-        lines.append(f"Left out: {sentence}.")
-    return " ".join(lines)
+    return " ".join([*lines, *map("Left out: {}.".format, left_out)])
 
 
 def _add_to_crate(crate: Any, entry: _Entry, folder: Path) -> None:
@@ -650,16 +632,9 @@ def _add_software(crate: Any) -> None:
     """Name kgwb with its version as the program that made the results."""
     from rocrate.model import ContextEntity
 
-    software = ContextEntity(
-        crate,
-        "#kgwb",
-        properties={
-            "@type": "CreativeWork",  # a SoftwareApplication must have a URL
-            "name": "kgwb",
-            "version": __version__,
-        },
-    )
-    crate.add(software)
+    # A SoftwareApplication must have a URL
+    properties = {"@type": "CreativeWork", "name": "kgwb", "version": __version__}
+    software = crate.add(ContextEntity(crate, "#kgwb", properties=properties))
     crate.root_dataset["instrument"] = software
 
 

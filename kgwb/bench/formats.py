@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
-from itertools import chain
+from itertools import chain, count
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -166,13 +166,13 @@ def _select_language(
     Raises InputError, which names the languages that there are, if no question is left.
     """
     wanted, *_ = _split_language_tag(language)
-    selected = []
-    languages = set()
-    for question in questions:
-        languages.add(question.language or "")
-        if not question.language or _split_language_tag(question.language)[0] == wanted:
-            selected.append(question)
+    selected = [
+        question
+        for question in questions
+        if not question.language or _split_language_tag(question.language)[0] == wanted
+    ]
     if not selected:
+        languages = {str(question.language) for question in questions}
         raise InputError(
             f"{path} contains no question in the language {language}",
             hint=f"choose a language of the file: {', '.join(sorted(languages))}",
@@ -635,27 +635,24 @@ def _read_metaqa(path: Path, lines: Sequence[tuple[int, str]]) -> Iterator[tuple
     yields a ValueError.
     """
     hops = None
-    for folder in path.parts:
-        if _METAQA_FOLDER.fullmatch(folder):
-            hops = int(folder[0])
+    for folder in filter(_METAQA_FOLDER.fullmatch, path.parts):
+        hops = int(folder[0])
     for number, line in lines:
+        entry: object = ValueError(
+            "not a question with its [topic], a tab, and the answers separated by |"
+        )
         parts = _METAQA_LINE.fullmatch(line)
-        if parts is None:
-            reason = "not a question with its [topic], a tab, and the answers separated by |"
-            yield number, ValueError(reason)
-            continue
-        before, topic, after, answers = parts.groups()
-        yield (
-            number,
-            {
+        if parts:
+            before, topic, after, answers = parts.groups()
+            entry = {
                 "id": number,
                 "question": before + topic + after,
                 "language": "en",
                 "hops": hops,
                 "topic_entity": topic,
                 "answer_labels": answers.split("|"),
-            },
-        )
+            }
+        yield number, entry
 
 
 def _parse_data(text: str) -> object:
@@ -709,11 +706,8 @@ class Gold(NamedTuple):
         """Return the answers for a text area: one a line, the cells of a row apart by tabs."""
         lines = []
         for answer in self.answers or ():
-            if isinstance(answer, str):
-                lines.append(answer)
-                continue
-            cells = [cell or "" for cell in answer]
-            lines.append("\t".join(cells))
+            cells = [answer] if isinstance(answer, str) else answer
+            lines.append("\t".join(cell or "" for cell in cells))
         return "\n".join(lines)
 
     @classmethod
@@ -729,14 +723,9 @@ class Gold(NamedTuple):
             validate_query(to_standard_sparql(sparql))
         answers: list[str | Sequence[str | None]] = []
         is_table = len(columns) > 1
-        for line in text.splitlines():
-            if not line.strip():
-                continue
-            if is_table:
-                cells = line.split("\t")
-                answers.append([cell.strip() or None for cell in cells])
-            else:
-                answers.append(line.strip())
+        for line in filter(str.strip, text.splitlines()):
+            cells = [cell.strip() or None for cell in line.split("\t")]
+            answers.append(cells if is_table else line.strip())
         if not answers and sparql:
             return cls(None, sparql)
         return cls(answers, sparql, columns if is_table else ())
@@ -751,12 +740,11 @@ def _find_gold_query(run: Run, answer: Answer) -> str:
     if len(answer.queries) != 1:
         return ""
     sparql = str(answer.queries[0])
-    result = None
-    for call in list(run.calls.values()):
-        if call.kind == "select" and call.request["query"] == sparql:
-            result = call.result
-    if result is None:
+    calls = [call for call in list(run.calls.values()) if call.kind == "select"]
+    results = [call.result for call in calls if call.request["query"] == sparql]
+    if not results:
         return sparql
+    result = results[-1]
     if answer.columns:
         rows = {value.row for value in answer.values}
         found_rows = {row for row in result.rows if any(cell is not None for cell in row)}
@@ -818,12 +806,8 @@ def keep_as_gold(
 
 def _move_earlier_gold(entry: JsonObject) -> None:
     """Move the gold of an entry to its earlier gold, and remove what belongs to it."""
-    has_gold = "answers" in entry or "sparql" in entry
-    earlier = {}
-    for name in GOLD_FIELDS:
-        if has_gold and name in entry:
-            earlier[name] = entry.pop(name)
-    if has_gold:
+    if "answers" in entry or "sparql" in entry:
+        earlier = {name: entry.pop(name) for name in GOLD_FIELDS if name in entry}
         entry.setdefault("earlier_gold", []).append(earlier)
     for name in ("rows", "answer_labels", "gold_error"):
         entry.pop(name, None)
@@ -879,31 +863,20 @@ def _read_entries(path: Path) -> list[JsonObject]:
     entries = []
     with disk.os_errors_as_input_error(f"cannot read the question set {path}", "name another file"):
         try:
-            for _, entry in disk.read_json_lines(path):
+            for number, entry in disk.read_json_lines(path):
+                if not isinstance(entry, dict) or "question" not in entry:
+                    raise ValueError(f"line {number} has no question")
                 entries.append(entry)
         except ValueError as exc:
-            raise _not_a_question_set(path) from exc
-    for entry in entries:
-        if not isinstance(entry, dict) or "question" not in entry:
-            raise _not_a_question_set(path)
+            raise InputError(
+                f"no question was added to {path}: it is not a question set in JSON lines",
+                hint="name a question set in JSON lines, or a new file, such as my_questions.jsonl",
+            ) from exc
     return entries
-
-
-def _not_a_question_set(path: Path) -> InputError:
-    """Return, without raising it, the error that a file is not a question set in JSON lines.
-
-    The file is not read here. The text says that no question was added.
-    """
-    return InputError(
-        f"no question was added to {path}: it is not a question set in JSON lines",
-        hint="name a question set in JSON lines, or a new file, such as my_questions.jsonl",
-    )
 
 
 def _next_id(entries: Sequence[Mapping[str, Any]]) -> str:
     """Return a number, as text, that is no id yet: the first free one above the number of entries."""
     ids = {str(entry.get("id")) for entry in entries}
-    number = len(entries) + 1
-    while str(number) in ids:
-        number += 1
-    return str(number)
+    numbers = map(str, count(len(entries) + 1))
+    return next(number for number in numbers if number not in ids)

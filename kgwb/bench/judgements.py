@@ -67,17 +67,16 @@ def read_lines(
     hint: str,
     *,
     by_hand: bool = True,
-    reading_hint: str = "check that you may read this file",
 ) -> list[T]:
     """Return what ``parse`` makes of each line of a file; an empty list without a file.
 
     In a file that people edit, a last line without a line end, as editors leave it, gets one, so
     that it counts too. Raises InputError, with the problem and the hint, for a line for which
-    ``parse`` raises ValueError, and with ``reading_hint`` if the file cannot be read.
+    ``parse`` raises ValueError, and if the file cannot be read.
     """
     if not path.exists():
         return []
-    with disk.os_errors_as_input_error(f"cannot read {path}", reading_hint):
+    with disk.os_errors_as_input_error(f"cannot read {path}", "check that you may read this file"):
         if by_hand:
             disk.end_last_line(path)  # a reader of JSON lines takes it for unfinished
         return list(parse_json_lines(path, parse, problem, hint))
@@ -405,16 +404,8 @@ def read_scores(results: LoadedResults) -> list[ScoreRow]:
     """
     hint = "move this file elsewhere, and score again with kgwb score --scorer"
     path = results.folder / SCORES_FILE
-    lines = read_lines(
-        path,
-        ScoreRow.model_validate,
-        "holds no scores",
-        hint,
-        by_hand=False,
-        reading_hint=hint,
-    )
     scores = []
-    for score in lines:
+    for score in read_lines(path, ScoreRow.model_validate, "holds no scores", hint, by_hand=False):
         row = results.rows.get(score.id)
         if row and row["error"] is None and _is_about(score, row, ("answers", "gold")):
             scores.append(score)
@@ -635,7 +626,7 @@ def make_ratings_table(ratings: RatingsByRater) -> Table:
         known = [mean for mean in means if mean is not None]
         if known:
             deviation = statistics.stdev(known) if len(known) > 1 else None
-            figures = (*means, statistics.mean(known), deviation)
+            figures = (*means, mean_of_known(known), deviation)
             rows.append((measure, *map(show_figure, figures)))
     return Table(("mean grade, 1 to 5", *ratings, "mean", "std"), rows)
 
@@ -986,16 +977,6 @@ def reserve_question(results: LoadedResults, sample: ErrorSample, coder: str) ->
     return ""
 
 
-def find_wrong_gold(codings: CodingsByCoder) -> frozenset[str]:
-    """Return the ids of the questions whose gold is wrong, as everybody says who has coded them."""
-    wrong_ids: set[str] = set()
-    other_ids: set[str] = set()
-    for codings_by_id in codings.values():
-        for id_, coding in codings_by_id.items():
-            (wrong_ids if coding.category == WRONG_GOLD else other_ids).add(id_)
-    return frozenset(wrong_ids - other_ids)
-
-
 @frozen
 class ErrorAnalysis:
     """The sample of a results folder, with what all coders say of it."""
@@ -1026,21 +1007,19 @@ class ErrorAnalysis:
         Categories that nobody gave have no row. The example is the first question of the sample that
         somebody gave the category. It has no rows if nothing was coded.
         """
-        given: dict[str, list[str]] = {}
+        examples: dict[str, str] = {}
         for id_ in self.sample.ids:
-            for coding in self._codings_of(id_):
-                if coding is not None:
-                    given.setdefault(coding.category, []).append(id_)
+            for category in self._categories_of(id_):
+                examples.setdefault(category, self.results.rows[id_]["question"])
         rows = []
-        for category in filter(given.get, self.sample.categories):
+        for category in filter(examples.get, self.sample.categories):
             shares = [_show_share(category, codings) for codings in self.codings.values()]
-            example = self.results.rows[given[category][0]]["question"]
-            rows.append((category, *shares, shorten(single_line(example))))
+            rows.append((category, *shares, shorten(single_line(examples[category]))))
         return Table(("category", *self.codings, "example"), rows)
 
-    def _codings_of(self, id_: str) -> list[Coding | None]:
-        """Return what each coder says of a question; None where it was not coded."""
-        return [codings.get(id_) for codings in self.codings.values()]
+    def _categories_of(self, id_: str) -> set[str]:
+        """Return the categories that a question was given."""
+        return {codings[id_].category for codings in self.codings.values() if id_ in codings}
 
     def make_agreement_table(self) -> Table:
         """Return how far each pair of coders agrees, with Cohen's kappa and its interval."""
@@ -1053,37 +1032,31 @@ class ErrorAnalysis:
     @property
     def conflicts(self) -> list[str]:
         """The ids of the questions that got different categories, in the order of the sample."""
-        ids = []
-        for id_ in self.sample.ids:
-            if len({coding.category for coding in self._codings_of(id_) if coding}) > 1:
-                ids.append(id_)
-        return ids
+        return [id_ for id_ in self.sample.ids if len(self._categories_of(id_)) > 1]
 
     def make_disagreement_table(self) -> Table:
         """Return the questions that got different categories, with what each coder says and notes."""
         rows = []
         for id_ in self.conflicts:
-            cells = (str(coding or "–") for coding in self._codings_of(id_))
-            rows.append((self.results.question_titles[id_], *cells))
+            cells = (codings.get(id_, "–") for codings in self.codings.values())
+            rows.append((self.results.question_titles[id_], *map(str, cells)))
         return Table(("question", *self.codings), rows)
 
     def make_gold_table(self) -> Table:
-        """Return the figures with and without the questions whose gold is wrong.
+        """Return the figures with and without the questions whose gold is wrong, as all say who have coded them.
 
-        These are the ones of ``find_wrong_gold``. Only the sample was looked at, so there may be more
-        among the other lost questions. It has no rows if there are none.
+        Only the sample was looked at, so there may be more among the other lost questions. It has no
+        rows if there are none.
         """
         headers = ("questions", "number", "F1", "exact")
-        wrong = find_wrong_gold(self.codings)
-        if not wrong:
-            return Table(headers, [])
+        wrong = [id_ for id_ in self.sample.ids if self._categories_of(id_) == {WRONG_GOLD}]
         kept = [row for id_, row in self.results.rows.items() if id_ not in wrong]
         selections = {
             "all": self.results,
             f"without {len(wrong)} whose gold is wrong": self.results.with_rows(kept),
         }
         rows = []
-        for name, results in selections.items():
+        for name, results in selections.items() if wrong else ():
             group = results.groups["all"]
             figures = (group.estimate(measure) or "–" for measure in ("f1", "exact"))
             rows.append((name, len(results.rows), *map(str, figures)))

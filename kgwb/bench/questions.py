@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain, pairwise
 from typing import Annotated, Any
 from unicodedata import normalize
@@ -256,12 +257,11 @@ def make_standalone_questions(questions: Iterable[BenchQuestion]) -> list[BenchQ
     A question without such a wording keeps its own. Each copy has no dialogue, and the turn 0.
     ``compute_retention`` compares a system's answers to both.
     """
-    standalone_questions = []
-    for question in questions:
-        text = question.standalone or question.question
-        changes = {"question": text, "dialogue": None, "turn": 0}
-        standalone_questions.append(question.model_copy(update=changes))
-    return standalone_questions
+    alone: JsonObject = {"dialogue": None, "turn": 0}
+    return [
+        question.model_copy(update={"question": question.standalone or question.question} | alone)
+        for question in questions
+    ]
 
 
 def group_by_dialogue(questions: Iterable[BenchQuestion]) -> Iterator[tuple[BenchQuestion, ...]]:
@@ -275,11 +275,9 @@ def group_by_dialogue(questions: Iterable[BenchQuestion]) -> Iterator[tuple[Benc
         key = f"id {question.id}"
         if question.dialogue is not None:
             key = f"dialogue {question.dialogue}"
-        group = groups.setdefault(key, [])
-        group.append(question)
+        groups.setdefault(key, []).append(question)
     for turns in groups.values():
-        in_order = sorted(turns, key=lambda question: question.turn)
-        yield tuple(in_order)
+        yield tuple(sorted(turns, key=lambda question: question.turn))
 
 
 def answer_to_strings(answer: Answer | None) -> list[str]:
@@ -289,19 +287,13 @@ def answer_to_strings(answer: Answer | None) -> list[str]:
     """
     if answer is None:
         return []
-    texts: dict[str, None] = {}
-    for value in answer.values:
-        for term in value.terms:
-            texts[term_to_string(term)] = None
-    return list(texts)
+    terms = chain.from_iterable(value.terms for value in answer.values)
+    return list(dict.fromkeys(map(term_to_string, terms)))
 
 
 def row_to_strings(row: Iterable[Term | None]) -> StringRow:
     """Return a row as question files write it. A missing term stays None."""
-    cells: list[str | None] = []
-    for term in row:
-        cells.append(None if term is None else term_to_string(term))
-    return tuple(cells)
+    return tuple(None if term is None else term_to_string(term) for term in row)
 
 
 def term_to_string(term: Term) -> str:
@@ -343,17 +335,14 @@ def _find_metaqa_predicates(kg: Graph) -> dict[str, str]:
     result = kg.select("SELECT DISTINCT ?p WHERE { ?s ?p ?o }")
     for (term,) in result.rows:
         if isinstance(term, URIRef):
-            local_name = re.split("[/#]", term)[-1]
-            same_name = by_local_name.setdefault(local_name, [])
-            same_name.append(n3(term))
+            by_local_name.setdefault(re.split("[/#]", term)[-1], []).append(n3(term))
     predicates: dict[str, str] = {}
     for word, name in METAQA_RELATIONS.items():
         same_name = sorted(by_local_name.get(name, ()))
         if len(same_name) == 1:
             predicates[word] = same_name[0]
         elif same_name:
-            alternatives = "|".join(same_name)
-            predicates[word] = f"({alternatives})"
+            predicates[word] = f"({'|'.join(same_name)})"
     return predicates
 
 
@@ -370,8 +359,7 @@ def _add_gold_query(question: BenchQuestion, predicates: Mapping[str, str]) -> B
     patterns = _patterns_of_path(question.path or "", topic, predicates)
     if not patterns:
         return question
-    body = " ".join(patterns)
-    query = f"SELECT DISTINCT ?x WHERE {{ {body} FILTER(?x != {topic}) }}"
+    query = f"SELECT DISTINCT ?x WHERE {{ {' '.join(patterns)} FILTER(?x != {topic}) }}"
     return question.model_copy(update={"sparql": query})
 
 
@@ -540,15 +528,13 @@ def find_topic(question: BenchQuestion, kg: Graph) -> Candidate | None:
     topic = question.topic_entity
     if not topic:
         return None
-    try:
+    with suppress(GraphError):
         if not is_iri(topic):
             (topic,) = _find_vertices_by_label((topic,), kg)
         iri = URIRef(topic)
         label = kg.names([iri])[iri]
         if iri in kg.exact([label]).get(label, ()):
             return Candidate(iri, label)
-    except GraphError:
-        pass
     return None
 
 
@@ -580,10 +566,8 @@ def _add_labels(question: BenchQuestion, names: Mapping[str, str]) -> BenchQuest
     answers = question.answers or ()
     if question.answer_labels or names.keys().isdisjoint(answers):
         return question
-    labels = []
-    for value in answers:
-        labels.append(names.get(value, value))
-    return question.model_copy(update={"answer_labels": tuple(labels)})
+    labels = tuple(names.get(value, value) for value in answers)
+    return question.model_copy(update={"answer_labels": labels})
 
 
 MAX_SHOWN_NAMES = 3
@@ -613,30 +597,25 @@ def find_named_gold(questions: Iterable[BenchQuestion], kg: Graph) -> list[Named
     question set has, and the values that it asserts. Texts without a letter, such as numbers, are no
     names here, nor is a text that the question's gold query gives. Empty if the graph cannot be asked.
     """
-    texts_by_id: dict[str, list[str]] = {}
-    queries: dict[str, str | None] = {}
+    given = []
     for question in questions:
         asserted = (*question.assertions.contains, *question.assertions.not_contains)
         texts = [text for text in (*(question.answers or ()), *asserted) if _may_be_name(text)]
         if texts:
-            texts_by_id[question.id] = texts
-            queries[question.id] = question.sparql
-    if not texts_by_id:
+            given.append((question, texts))
+    if not given:
         return []
-    all_texts = set(chain.from_iterable(texts_by_id.values()))
     try:
-        things = find_things(all_texts, kg)
+        things = find_things(set(chain.from_iterable(texts for _, texts in given)), kg)
     except GraphError:
         return []
     found = []
-    for id_, texts in texts_by_id.items():
+    for question, texts in given:
         named = [text for text in texts if text in things]
-        if not named:
-            continue
-        given_by_query = find_query_answers(queries[id_], kg)
+        by_query = find_query_answers(question.sparql, kg) if named else ()
         for text in named:
-            if text not in given_by_query:
-                found.append(NamedGold(id_, text, things[text]))
+            if text not in by_query:
+                found.append(NamedGold(question.id, text, things[text]))
     return found
 
 
@@ -674,10 +653,8 @@ def describe_named_gold(found: Sequence[NamedGold], places: Mapping[str, str]) -
         things = list_first([f"<{iri}>" for iri in named.iris], MAX_SHOWN_NAMES)
         number = "" if len(named.iris) == 1 else f"{len(named.iris)} things, "
         examples.append(f"{where}: {named.text!r} is {number}{things}")
-    shown = "; ".join(examples)
     more = and_more(len(found) - MAX_SHOWN_NAMES)
-    if more:
-        shown += f"; {more}"
+    shown = "; ".join(filter(None, [*examples, more]))
     return (
         f"{questions} {verb} a text, as gold or in an assertion, that is the name of a thing in the graph: "
         f"an answer with the thing is not that text: {shown}"

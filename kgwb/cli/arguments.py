@@ -31,14 +31,12 @@ SLICE_HELP = "only questions with this tag, or a field such as type=count or spl
 def option(metavar: str, help: str, default: Any = None) -> Any:
     """Return a dataclass field for an option.
 
-    A default of ``...`` means that it must be given, and ``[]`` that it can be repeated. Without a
+    A default of MISSING means that it must be given, and ``[]`` that it can be repeated. Without a
     default it is None. ``metavar`` and ``help`` are shown by --help.
     """
     metadata = {"metavar": metavar or None, "help": help, "is_positional": False}
     if isinstance(default, list):
         return field(default_factory=list, metadata=metadata)
-    if default is ...:
-        return field(metadata=metadata)
     return field(default=default, metadata=metadata)
 
 
@@ -47,14 +45,12 @@ def flag(help: str) -> Any:
     return option("", help, False)
 
 
-def positional(metavar: str, help: str | None = None, default: Any = ...) -> Any:
+def positional(metavar: str, help: str | None = None, default: Any = MISSING) -> Any:
     """Return a dataclass field for an argument that is given by its position.
 
     With a default it may be left out.
     """
     metadata = {"metavar": metavar, "help": help, "is_positional": True}
-    if default is ...:
-        return field(metadata=metadata)
     return field(default=default, metadata=metadata)
 
 
@@ -96,19 +92,18 @@ def _add_argument(parser: argparse.ArgumentParser, argument: Field[Any], type_: 
         parser.add_argument(name, action="store_true", help=details["help"])
         return
     is_list = get_origin(type_) is list
+    has_default = argument.default is not MISSING
+    if has_default:
+        details["default"] = argument.default
     if is_list and is_positional:
         details["nargs"] = "+"
-    elif is_positional and argument.default is not MISSING:
-        details["nargs"] = "?"
-        details["default"] = argument.default
     elif is_list:
         details["action"] = "append"
         details["default"] = []
+    elif is_positional and has_default:
+        details["nargs"] = "?"
     elif not is_positional:
-        is_required = argument.default is MISSING
-        details["required"] = is_required
-        if not is_required:
-            details["default"] = argument.default
+        details["required"] = not has_default
     value_type = next(iter(get_args(type_)), type_)
     parser.add_argument(name, type=value_type, **details)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import MISSING, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -53,7 +53,7 @@ HISTORY_FORM = 'a JSON list of questions, or of {"question": ..., "answers": [..
 class GraphArguments:
     """The arguments that say how a graph is opened."""
 
-    kg: str = option("GRAPH", "RDF file or folder, endpoint URL, or the name of a sample", ...)
+    kg: str = option("GRAPH", "RDF file or folder, endpoint URL, or the name of a sample", MISSING)
     dialect: str | None = option(
         "NAME[:ARGUMENT]",
         "how the labels of an endpoint are searched (default: found out when it is opened); "
@@ -133,10 +133,8 @@ class QuestionArguments(GraphArguments):
         if not names:
             return self
         lacking = find_missing_settings(names, self.given_settings)
-        for name in names:
-            if name not in lacking:
-                return replace(self, system=name)
-        return replace(self, system=names[0])
+        system = next((name for name in names if name not in lacking), names[0])
+        return replace(self, system=system)
 
     def make_workbench(self, graph: Graph | None = None) -> Workbench:
         """Open the models and the graph, and return a workbench with the settings and prompts of the arguments.
@@ -173,9 +171,7 @@ def open_model_arguments(specs: Mapping[str, str]) -> dict[str, ChatModel | str]
     models: dict[str, ChatModel | str] = {}
     for agent, spec in specs.items():
         kind, _, path = spec.partition(":")
-        models[agent] = spec
-        if kind == "scripted":
-            models[agent] = _open_script(Path(path))
+        models[agent] = _open_script(Path(path)) if kind == "scripted" else spec
     return models
 
 
@@ -227,11 +223,7 @@ def find_missing_settings(names: Sequence[str], settings: Iterable[str]) -> dict
 
 def describe_missing_settings(missing: Mapping[str, Sequence[str]]) -> str:
     """Return which system lacks which settings: "dog has no theta; triad has no theta, beta"."""
-    parts = []
-    for name, settings in missing.items():
-        listed = ", ".join(settings)
-        parts.append(f"{name} has no {listed}")
-    return "; ".join(parts)
+    return "; ".join(f"{name} has no {', '.join(settings)}" for name, settings in missing.items())
 
 
 def load_history(workbench: Workbench, path: Path) -> None:
@@ -251,12 +243,10 @@ def load_history(workbench: Workbench, path: Path) -> None:
         ) from exc
     for entry in entries:
         if isinstance(entry, str):
-            run = workbench.begin(entry)
-            run.go_explained()
+            workbench.begin(entry).go_explained()
             workbench.keep_turns()
         else:
-            turns = (*workbench.dialogue.turns, entry)
-            workbench.continue_dialogue(Dialogue(turns))
+            workbench.continue_dialogue(Dialogue((*workbench.dialogue.turns, entry)))
 
 
 @dataclass(kw_only=True)
@@ -326,9 +316,7 @@ class AskCommand(QuestionArguments):
         finally:
             # A run that failed is saved too, as far as it came.
             is_saved = self._save(run)
-        if not is_saved:
-            return EXIT_FAILED
-        return 0
+        return 0 if is_saved else EXIT_FAILED
 
     def _open_conversation(self, workbench: Workbench) -> None:
         """Go on with a conversation of the file ``chats``, if one is given: the last by default.
@@ -515,11 +503,8 @@ class ChatsCommand:
 
         conversation = conversations.find(self.show)
         for number, turn in enumerate(conversation.turns, 1):
-            question = single_line(turn.question)
-            answers = ", ".join(turn.answers) or "no answer"
-            answer_line = single_line(answers)
-            print(f"{number}  {question}")
-            print(f"   {answer_line}")
+            print(f"{number}  {single_line(turn.question)}")
+            print(f"   {single_line(', '.join(turn.answers) or 'no answer')}")
 
 
 @dataclass(kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import MISSING, dataclass, fields, replace
 from pathlib import Path
 from urllib.parse import quote, unquote
 
@@ -165,9 +165,9 @@ class SharedQuestions:
 class MeasurementArguments(WorkArguments, QuestionArguments):
     """The arguments that say which questions are asked, and how their results are kept."""
 
-    questions: Path = option("FILE", "QALD, LC-QuAD, MetaQA, JSON lines, ...", ...)
+    questions: Path = option("FILE", "QALD, LC-QuAD, MetaQA, JSON lines, ...", MISSING)
     language: str | None = option("TAG", "language of the questions, if the file has several")
-    out: Path = option("DIR", "folder of the results; continues what is there", ...)
+    out: Path = option("DIR", "folder of the results; continues what is there", MISSING)
     every: PositiveInt = option("N", "only every Nth question, from the first one", 1)
     limit: PositiveInt | None = option("N", "only the first N questions (of those of --every)")
     slice: list[str] = option("tag=NAME", SLICE_HELP, [])
@@ -389,9 +389,8 @@ class BenchCommand(CheckArguments, MeasurementArguments):
         ids = {row["id"] for row in standalone_rows}
         dialogue_rows = [row for row in rows if row["id"] in ids]
         retention = bench.compute_retention(dialogue_rows, standalone_rows)
-        if retention is None:
-            kept = "F1 of the questions alone is 0"
-        else:
+        kept = "F1 of the questions alone is 0"
+        if retention is not None:
             kept = f"{retention:.2f} % of F1 (as the paper computes it)"
         print(f"\nkept in dialogues, over {len(ids)} questions: {kept}")
 
@@ -425,11 +424,8 @@ class BenchCommand(CheckArguments, MeasurementArguments):
                 store=store,
                 repeats=self.repeats,
                 asks_readings=self.readings,
+                save_runs=self.save_runs or (self.ladder and "lost"),
             )
-            if self.save_runs:
-                benchmark.save_runs = True
-            elif self.ladder:
-                benchmark.save_runs = "lost"
             try:
                 done = len(results.rows_for(questions))
                 with progress_bar(total=len(questions), initial=done, unit="question") as bar:
@@ -498,9 +494,7 @@ def name_failed_folders(measured: Mapping[Path, Sequence[BenchRow]]) -> int:
             failed_folders.append(str(folder))
     if failed_folders:
         print_error(f"every question ended in an error: {', '.join(failed_folders)}")
-    if len(failed_folders) == len(measured):
-        return EXIT_FAILED
-    return 0
+    return EXIT_FAILED if len(failed_folders) == len(measured) else 0
 
 
 def _print_figures(all_results: AllResults, prices: Prices) -> None:
@@ -554,26 +548,23 @@ def _print_lost_answer(row: BenchRow) -> None:
     with the number left out. Columns of a table that were not asked for are named as such.
     """
     names = name_values([row])
+
+    def list_names(values: Sequence[str]) -> str:
+        """Return names as one text with commas, cut between them, with the number of those left out."""
+        return list_within([names[value] for value in values], MAX_LISTED_CHARS)
+
     answers, not_asked_for = split_answers(row)
-    outcome = _list_names(names, answers) or "nothing"
+    outcome = list_names(answers) or "nothing"
     if row["error"]:
         outcome = shorten(row["error"])
     if not_asked_for:
-        outcome += f"; columns not asked for: {_list_names(names, not_asked_for)}"
+        outcome += f"; columns not asked for: {list_names(not_asked_for)}"
     if row["gold"] is not None:
-        outcome += f"; right: {_list_names(names, row['gold']) or 'no answer'}"
+        outcome += f"; right: {list_names(row['gold']) or 'no answer'}"
     details = "; ".join([outcome, *list_failed(row)])
     text = single_line(f"{row['id']}: {shorten(row['question'])} → {details}")
     verdict = get_verdict(row)
     print(color(f"{verdict:<10}", "failure"), text)
-
-
-def _list_names(names: Mapping[str, str], values: Sequence[str]) -> str:
-    """Return the names of values as one text with commas, cut between values at MAX_LISTED_CHARS.
-
-    It ends with the number of those that were left out.
-    """
-    return list_within([names[value] for value in values], MAX_LISTED_CHARS)
 
 
 @dataclass(kw_only=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -154,8 +154,7 @@ class ExperimentCommand(WorkArguments):
         for configuration in experiment.configurations:
             settings = " ".join(_setting_arguments(configuration.settings)) or "no further setting"
             print(f"configuration {configuration.name}: profile {paper.profile}, {settings}")
-        for line in _describe_cost(paper, experiment, self.limit):
-            print(line)
+        self._print_cost(paper, experiment)
         measured = load_measured(str(self.name))
         for difference in experiment.differs:
             print(f"differs: {difference}")
@@ -169,7 +168,9 @@ class ExperimentCommand(WorkArguments):
             if table.rows:
                 print()
                 print_tables(table)
-        graphs = "".join(f" --graph {name}=URL" for name in self._missing_graphs(paper, experiment))
+        names = self._graph_names(paper, experiment)
+        missing = [name for name in names if self._find_graph(name) is None]
+        graphs = "".join(f" --graph {name}=URL" for name in missing)
         print(f"\nTo run it: kgwb experiment {self.name} --model SPEC --data DIR{graphs}")
 
     def _describe_sets(self, paper: Paper, experiment: Experiment) -> Iterator[str]:
@@ -204,11 +205,6 @@ class ExperimentCommand(WorkArguments):
             names[file.graph if file else question_set.graph] = None
         return list(names)
 
-    def _missing_graphs(self, paper: Paper, experiment: Experiment) -> list[str]:
-        """Return the names of the graphs of an experiment that are not at hand."""
-        names = self._graph_names(paper, experiment)
-        return [name for name in names if self._find_graph(name) is None]
-
     # Repeating
 
     def _repeat(self, paper: Paper, experiment: Experiment) -> None:
@@ -241,17 +237,14 @@ class ExperimentCommand(WorkArguments):
             )
         self._check_format()
         parts = self._plan(paper, experiment)
-        for line in _describe_cost(
-            paper, experiment, self.limit, [part.set_name for part in parts]
-        ):
-            print(line + "; fewer, as only a slice is asked" * bool(self.slice))
-        shared: dict[tuple[str | bool, ...], SharedQuestions] = {}
-        chosen = []
+        self._print_cost(paper, experiment, [part.set_name for part in parts])
+        shared: dict[tuple[str | bool | None, ...], SharedQuestions] = {}
+        keys = []
         for part in parts:
             question_set = paper.sets[part.set_name]
             language = part.configuration.language or question_set.language
-            key = (part.set_name, language or "", part.configuration.standalone)
-            if key not in shared:
+            keys.append((part.set_name, language, part.configuration.standalone))
+            if keys[-1] not in shared:
                 questions = select_questions(
                     select_slices(load_questions(part.file.path, language), self.slice),
                     question_set,
@@ -259,12 +252,11 @@ class ExperimentCommand(WorkArguments):
                     part.configuration,
                     self.limit,
                 )
-                shared[key] = SharedQuestions(questions)
-            chosen.append(shared[key])
+                shared[keys[-1]] = SharedQuestions(questions)
         measurements = []
-        for part, questions_of_part in zip(parts, chosen, strict=True):
+        for part, key in zip(parts, keys, strict=True):
             print(f"{paper.sets[part.set_name].title}, {part.configuration.name}")
-            rows = part.command.run_benchmark(questions_of_part, prints_metrics=False)
+            rows = part.command.run_benchmark(shared[key], prints_metrics=False)
             config, _ = read_results(part.command.out)
             measurement = Measurement(
                 part.set_name,
@@ -277,6 +269,23 @@ class ExperimentCommand(WorkArguments):
             )
             measurements.append(measurement)
         return measurements
+
+    def _print_cost(
+        self, paper: Paper, experiment: Experiment, set_names: Sequence[str] | None = None
+    ) -> None:
+        """Print the expected model calls and tokens; nothing if the paper's cost is not known.
+
+        ``set_names`` has a question set once for each configuration that it is measured with; None
+        stands for all sets and configurations.
+        """
+        if paper.cost is None:
+            return
+        count = count_questions(paper, experiment, self.limit, set_names)
+        line = single_line(
+            f"cost: {pluralize(count, 'question')}, about {paper.cost.calls * count:,.0f} model calls and "
+            f"{paper.cost.tokens * count:,.0f} tokens ({paper.cost.source})"
+        )
+        print(line + "; fewer, as only a slice is asked" * bool(self.slice))
 
     def _print_table(
         self, paper: Paper, experiment: Experiment, measurements: Sequence[Measurement]
@@ -315,10 +324,11 @@ class ExperimentCommand(WorkArguments):
         Sets that are not at hand are skipped, unless ``sets`` names them. Raises InputError if a
         named set, all sets, or the graph of a set are missing, and for an unknown configuration.
         """
-        names = self._chosen_sets(experiment)
-        configurations = self._chosen_configurations(experiment)
+        wanted_sets = self.sets.split(",") if self.sets else ()
+        configurations = {each.name: each for each in experiment.configurations}
+        chosen = self._choose("configuration", self.configuration, configurations)
         parts = []
-        for set_name in names:
+        for set_name in self._choose("question set", wanted_sets, experiment.sets):
             question_set = paper.sets[set_name]
             file = find_question_file(question_set, self.data)
             if file is None:
@@ -328,7 +338,7 @@ class ExperimentCommand(WorkArguments):
                         hint=f"get it from {question_set.origin}",
                     )
                 continue
-            for configuration in configurations:
+            for configuration in map(configurations.__getitem__, chosen):
                 command = self._make_command(paper, question_set, set_name, file, configuration)
                 parts.append(_Part(set_name, file, configuration, command))
         if not parts:
@@ -338,39 +348,15 @@ class ExperimentCommand(WorkArguments):
             )
         return parts
 
-    def _chosen_sets(self, experiment: Experiment) -> Sequence[str]:
-        """Return the names in ``sets``, or all sets of the experiment without it.
-
-        Raises InputError for a name that the experiment does not have.
-        """
-        if self.sets is None:
-            return experiment.sets
-        names = self.sets.split(",")
-        for name in names:
-            if name not in experiment.sets:
+    def _choose(self, noun: str, wanted: Sequence[str], known: Collection[str]) -> Collection[str]:
+        """Return the wanted names, or without any all that are known. Raises InputError for an unknown one."""
+        for name in wanted:
+            if name not in known:
                 raise InputError(
-                    f"the experiment {self.name} has no question set {name!r}",
-                    hint=f"choose one of its sets: {', '.join(experiment.sets)}",
+                    f"the experiment {self.name} has no {noun} {name!r}",
+                    hint=f"choose one of these: {', '.join(known)}",
                 )
-        return names
-
-    def _chosen_configurations(self, experiment: Experiment) -> Sequence[Configuration]:
-        """Return the configurations that ``configuration`` names, or all of the experiment without it.
-
-        Raises InputError for a name that the experiment does not have.
-        """
-        if not self.configuration:
-            return experiment.configurations
-        by_name = {configuration.name: configuration for configuration in experiment.configurations}
-        chosen = []
-        for name in self.configuration:
-            if name not in by_name:
-                raise InputError(
-                    f"the experiment {self.name} has no configuration {name!r}",
-                    hint=f"choose one of these: {', '.join(by_name)}",
-                )
-            chosen.append(by_name[name])
-        return chosen
+        return wanted or known
 
     def _make_command(
         self,
@@ -438,26 +424,3 @@ def _setting_arguments(settings: Mapping[str, Any]) -> list[str]:
             text = text.lower()
         arguments.append(f"{name}={text}")
     return arguments
-
-
-def _describe_cost(
-    paper: Paper,
-    experiment: Experiment,
-    limit: int | None,
-    set_names: Sequence[str] | None = None,
-) -> Iterator[str]:
-    """Yield one line with the expected model calls and tokens; nothing if the paper's cost is not known.
-
-    ``set_names`` has a question set once for each configuration that it is measured with; None
-    stands for all sets and configurations. ``limit`` bounds the questions of each set.
-    """
-    if paper.cost is None:
-        return
-
-    count = count_questions(paper, experiment, limit, set_names)
-    calls = paper.cost.calls * count
-    tokens = paper.cost.tokens * count
-    yield single_line(
-        f"cost: {pluralize(count, 'question')}, about {calls:,.0f} model calls and {tokens:,.0f} tokens "
-        f"({paper.cost.source})"
-    )

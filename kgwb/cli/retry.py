@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from functools import partial
 from pathlib import Path
 from urllib.parse import unquote
@@ -335,7 +335,7 @@ class ImproveCommand(MeasuredArguments):
 
     agent: str = positional("AGENT", "an agent that the ladder blames for lost answers")
     folder: Path = positional("DIR", "folder of kgwb bench --ladder --out")
-    proposer: str = option("SPEC", "model that proposes changed prompts, as for --model", ...)
+    proposer: str = option("SPEC", "model that proposes changed prompts, as for --model", MISSING)
     proposals: PositiveInt = option("N", "prompts that are proposed at most (default: 20)", 20)
     out: Path | None = option("FILE", "HTML file to write (default: improved.html in DIR)")
 

@@ -129,14 +129,6 @@ def test_a_model_without_a_server_may_report_no_tokens(model: str, tmp_path: Pat
         Budget({"tokens": 1}).add(sum_usage([call_of(model, 0, 5)]))
 
 
-def test_the_default_prices_have_none_of_a_hosted_model() -> None:
-    shipped = load_prices()
-    assert shipped.find_price("rules").input == shipped.find_price("ollama:phi4").output == 0
-    with pytest.raises(InputError, match="'openai:gpt-4o'") as complaint:
-        shipped.find_price("openai:gpt-4o")
-    assert 'model = "openai:gpt-4o"' in complaint.value.hint
-
-
 @pytest.mark.parametrize(
     "text",
     [

@@ -159,6 +159,7 @@ def test_a_dialogue_s_question_that_was_understood_wrongly(tmp_path: Path) -> No
     [
         (BORN, "missoula", GOLD_NOT_REPRODUCED),
         (None, "missoula", NO_GOLD_QUERY),
+        ("nonsense", "missoula", NO_GOLD_QUERY),
         ("SELECT ?x { ?x a :Film }", "missoula", NO_GOLD_QUERY),
         ("ASK { :arrival :director :denis }", "true", NOT_FIXED_BY_GOLD),
     ],
@@ -307,13 +308,6 @@ def test_a_gold_query_is_taken_apart() -> None:
     assert (gold.kind, gold.target) == ("count", "?f")
     assert gold.patterns == (("?f", f"<{EX}director>", f"<{EX}denis>"),)
     assert (gold.vertices, gold.predicates) == ({EX + "denis"}, {EX + "director"})
-
-
-@pytest.mark.parametrize(
-    "query", ["SELECT ?x { dbo:x dbo:y ?x }", "nonsense", "SELECT ?x { ?x a <http://e/F> }"]
-)
-def test_an_unreadable_gold_query_is_none(query: str) -> None:
-    assert parse_gold_query(query, Vocabulary()) is None
 
 
 # --- MetaQA

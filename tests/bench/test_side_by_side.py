@@ -11,7 +11,7 @@ from small import films
 import kgwb
 from kgwb.bench import compare_runs
 from kgwb.bench.questions import BenchQuestion
-from kgwb.cli import ask, main
+from kgwb.cli import ask
 from kgwb.errors import SettingError
 from kgwb.run import Run, System, agent, systems
 from kgwb.run.answers import Answer, Value
@@ -108,12 +108,7 @@ def test_a_wrong_answer_names_where_it_was_lost() -> None:
     }
 
 
-def test_the_terminal_asks_and_measures_several(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    asked = ["ask", "--kg", "films", "--systems", "dog,surveyor", "Who directed Arrival?"]
-    assert main(asked) == 0
-    assert "surveyor" in capsys.readouterr().out
+def test_the_terminal_measures_several(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_questions()
     prices = 'currency = "EUR"\n[[price]]\nmodel = "*"\ninput = 1\noutput = 1\n'
     Path("prices.toml").write_text(prices)
