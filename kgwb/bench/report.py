@@ -64,6 +64,7 @@ from kgwb.show.html import ChartBar, Html, render_template, tag
 from kgwb.show.run import render_run
 from kgwb.show.run_state import ANSWER_STATE_ICONS, RIGHT, UNANSWERED, WRONG
 from kgwb.show.static_form import load_style
+from kgwb.show.tables import Table
 from kgwb.text import (
     and_more,
     display_name,
@@ -201,10 +202,9 @@ class Report:
                 text = _title_of_question(results, change)
                 return link_to_run(results, change.after, text) or text
 
-            names = ", ".join(results.name for results in self.results)
             page = _render_page(
                 "report.html",
-                f"Benchmark {names}",
+                f"Benchmark {', '.join(results.name for results in self.results)}",
                 question_table=render_question_table(self.results, link_to_run),
                 **self._section_values(link_question),
             )
@@ -270,11 +270,11 @@ class Report:
         run = systems.load_run(file, kg=graph, model=model)
         loss = results.losses_by_id.get(question, {})
         blamed_agent = agent or loss.get("agent")
-        blamed_steps = [step.key for step in run.steps if step.agent == blamed_agent]
+        blamed_step = next((step.key for step in run.steps if step.agent == blamed_agent), "")
         if not agent and loss.get("step") in run.steps_by_key:
-            blamed_steps.insert(0, loss["step"])
+            blamed_step = loss["step"]
         run.right_answer = row_right_answer(row)
-        return MeasuredRun(run, blamed_steps[0] if blamed_steps else "")
+        return MeasuredRun(run, blamed_step)
 
     def render_changes(self, link: RenderLink) -> Html:
         """Render what changed in the further folders, and every question before and after.
@@ -316,21 +316,16 @@ class Report:
     def _render_ratings(self) -> Html:
         """Render tables of the grades that raters gave in each folder, and how far they agree; empty without any."""
         rendered = []
-        for results in self.results:
-            ratings = read_ratings(results)
-            for table in (make_ratings_table(ratings), make_agreement_table(ratings)):
-                rendered.append(table.render())
-        return h.join(*rendered)
+        for ratings in map(read_ratings, self.results):
+            rendered += [make_ratings_table(ratings), make_agreement_table(ratings)]
+        return h.join(*map(Table.render, rendered))
 
     def _repr_html_(self) -> str:
         values = self._section_values(_title_of_question)
         return h.static_page(render_template(f"{TEMPLATES}/sections.html", **values))
 
     def __repr__(self) -> str:
-        sizes = []
-        for results in self.results:
-            count = pluralize(len(results.rows), "question")
-            sizes.append(f"{results.name}: {count}")
+        sizes = (f"{each.name}: {pluralize(len(each.rows), 'question')}" for each in self.results)
         return f"Report({'; '.join(sizes)})"
 
 
@@ -657,10 +652,9 @@ def _render_values(row: BenchRow, name: str, names: Mapping[str, str]) -> Html:
     rows = []
     for cells in table[:MAX_SHOWN_VALUES]:
         rows.append([_render_value(cell or "", names) for cell in cells])
+    rendered = h.join(*(h.div("", *cells) for cells in rows))
     if len(table[0]) > 1:
         rendered = h.table((), rows)
-    else:
-        rendered = h.join(*(h.div("", *cells) for cells in rows))
     return h.join(rendered, and_more(len(table) - MAX_SHOWN_VALUES))
 
 
