@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.metadata
 import platform
-import shutil
 import sys
 import tempfile
 import time
@@ -30,7 +29,6 @@ PACKAGES = dict.fromkeys(REQUIRED_PACKAGES, INSTALL_HINT) | dict.fromkeys(
 """The packages that must be installed, each with what to do if it is not."""
 CACHE_TRIAL_BYTES = 100_000
 """Bytes that are written to the cache folder to see whether the disk has space."""
-CHROMIUM_COMMANDS = ("chromium", "chromium-browser", "google-chrome")
 
 
 class HealthCheck(NamedTuple):
@@ -49,7 +47,7 @@ def run_health_checks(source: str, model: str, system: str = "") -> Iterator[Hea
     """Check the installation, a graph and a model, and yield each result as soon as it is known.
 
     The order is: Python and the packages, installed systems, graph, models, embeddings, memory
-    limit, browser, cache folder. ``source`` is what ``open_kg`` can open, ``model`` what
+    limit, cache folder. ``source`` is what ``open_kg`` can open, ``model`` what
     ``open_model`` can. A check of graph, model or embeddings that raises KgwbError yields a failed
     result with the error's message and hint; the others go on. Some checks take seconds.
 
@@ -80,7 +78,6 @@ def run_health_checks(source: str, model: str, system: str = "") -> Iterator[Hea
             is_required = not (is_pipeline and name == "embeddings")
             yield HealthCheck(name, False, exc.message, exc.hint, is_required)
     yield _check_memory_limit()
-    yield _check_browser()
     yield _check_cache_folder()
 
 
@@ -258,17 +255,6 @@ def _check_memory_limit() -> HealthCheck:
     return HealthCheck(name, False, detail, remedy, required=False)
 
 
-def _check_browser() -> HealthCheck:
-    """Return whether one of CHROMIUM_COMMANDS is on the search path; the first found is the detail.
-
-    The check is not required: only kgwb's own tests need a browser.
-    """
-    paths = filter(None, map(shutil.which, CHROMIUM_COMMANDS))
-    path = next(paths, "")
-    remedy = "needed for kgwb's own tests only"
-    return HealthCheck("chromium", bool(path), path or "not found", remedy, required=False)
-
-
 def _check_cache_folder() -> HealthCheck:
     """Create the cache folder if it is missing, write a temporary file to it, and return the result.
 
@@ -316,8 +302,7 @@ class DoctorCommand:
             state = "ok"
             if not finding.ok:
                 state = "missing" if finding.required else "absent"
-            if state == "missing":
-                healthy = False
+            healthy &= state != "missing"
             print(f"{state:<8} {finding.name:<14} {single_line(finding.detail)}", flush=True)
             if not finding.ok and finding.remedy:
                 print(f"{'':<24}{single_line(finding.remedy)}")
