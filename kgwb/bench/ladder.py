@@ -211,13 +211,9 @@ def load_gold_query(question: BenchQuestion, kg: Graph) -> GoldQuery | None:
     if gold is None:
         return None
     iris = sorted(map(URIRef, gold.vertices | gold.predicates))
-    names = {}
-    for iri, name in kg.names(iris).items():
-        names[f"<{iri}>"] = name
-    standalone = ""
-    if question.dialogue is not None and question.standalone:
-        standalone = question.standalone
-    return replace(gold, names=names, standalone=standalone)
+    names = {f"<{iri}>": name for iri, name in kg.names(iris).items()}
+    standalone = question.standalone if question.dialogue is not None else None
+    return replace(gold, names=names, standalone=standalone or "")
 
 
 def apply_rungs(
@@ -236,6 +232,7 @@ def apply_rungs(
     refusals = []
     model_calls = 0
     first_wrong_step = None
+    blamed: JsonObject = {}
     for name, make_rung in decisions.ladder.items():
         rung = make_rung(run, gold)
         if rung is None:
@@ -253,24 +250,23 @@ def apply_rungs(
         step, gold_value = next(iter(rung.values.items()))
         first_wrong_step = first_wrong_step or step
         if f1 == 1:
-            return {
+            blamed = {
                 "agent": rung.agent,
                 "stage": rung.stage or setup.system.stage_by_agent.get(rung.agent),
                 "step": step,
-                "first_wrong_step": first_wrong_step,
                 "gold_value": to_data(gold_value),
                 "mended_by": name,
-                "rungs": f1_by_rung,
-                "model_calls": model_calls,
-                "why": "; ".join(refusals),
             }
-    reason = NOT_FIXED_BY_GOLD if _reproduces_gold(question, setup.kg) else GOLD_NOT_REPRODUCED
-    why = "; ".join([reason, *refusals])
+            break
+    if not blamed:
+        is_known = _reproduces_gold(question, setup.kg)
+        refusals.insert(0, NOT_FIXED_BY_GOLD if is_known else GOLD_NOT_REPRODUCED)
     return {
+        **blamed,
         "first_wrong_step": first_wrong_step,
         "rungs": f1_by_rung,
         "model_calls": model_calls,
-        "why": why,
+        "why": "; ".join(refusals),
     }
 
 
