@@ -210,11 +210,10 @@ def test_what_cannot_be_compared(other: dict[str, Any], measure: str, complaint:
 
 
 def test_questions_are_grouped_by_length_and_by_the_predicates_of_their_gold_query() -> None:
-    row = {**WORKED[0]}
     rows = [
-        {**row, "id": "a", "words": 4, "predicates": 1},
-        {**row, "id": "b", "words": 12, "predicates": 5},
-        {**row, "id": "c", "words": 5},
+        row(1, [A], [A], words=4, predicates=1),
+        row(2, [A], [A], words=12, predicates=5),
+        row(3, [A], [A], words=5),
     ]
     sizes = {group.name: len(group.rows) for group in group_questions(rows)}
     assert sizes["words 1 to 5"] == 2
