@@ -318,10 +318,9 @@ def test_doctor_lists_what_works_and_never_shows_a_key(
 
 def test_doctor_surveys_the_graph_that_is_named(capsys: Capture) -> None:
     main(["doctor", "--kg", "films"])
-    lines = capsys.readouterr().out.split("\n\n")[1].splitlines()
-    assert lines[0] == "2,863 triples, 420 things, 16 classes, 40 predicates"
-    assert lines[1].split()[:5] == ["Person", "178", "birth", "date", "93%,"]
-    assert lines[-1].startswith("100% of the things have a label, English 420") and len(lines) == 15
+    survey = capsys.readouterr().out.split("\n\n")[1]
+    assert survey.startswith("2,863 triples, 420 things, 16 classes, 40 predicates\n")
+    assert "100% of the things have a label, English 420" in survey.splitlines()[-1]
 
 
 def test_doctor_fails_where_something_needed_is_missing(
