@@ -119,8 +119,6 @@ def describe_unbound_concat(query: str, result: ResultSet) -> str:
     The cause is that GROUP_CONCAT takes texts only: an IRI must be made a text by STR (SPARQL 1.1,
     section 18.5.1.7). Only a GROUP_CONCAT of a variable alone counts. The first one is described.
     """
-    if "group_concat" not in query.lower():  # ten times as fast as the pattern
-        return ""
     for match in UNTYPED_CONCAT.finditer(query):
         source, variable = match.groups()
         if variable not in result.variables:
@@ -148,12 +146,11 @@ def extract_schema_facts(survey: Survey) -> SchemaFacts:
     for predicate, triples, both in survey.both_ways:
         if both < triples and predicate not in directed:
             one_way.append(predicate)
-    amounts: list[QuantityWithUnit] = []
+    amounts: dict[QuantityWithUnit, None] = {}
     for surveyed in survey.classes:
         for prop in surveyed.properties:
-            amounts += _find_quantities(prop)
-    distinct_amounts = dict.fromkeys(amounts)
-    return SchemaFacts(tuple(one_way), tuple(distinct_amounts))
+            amounts.update(dict.fromkeys(_find_quantities(prop)))
+    return SchemaFacts(tuple(one_way), tuple(amounts))
 
 
 def _find_directed(survey: Survey) -> set[URIRef]:
@@ -166,13 +163,11 @@ def _find_directed(survey: Survey) -> set[URIRef]:
             things[prop.predicate] += prop.things
             triples[prop.predicate] += prop.triples
             distinct = sum(values.distinct for values in prop.values)
-            most_so_far = most_values[prop.predicate]
-            most_values[prop.predicate] = max(most_so_far, distinct)
+            most_values[prop.predicate] = max(most_values[prop.predicate], distinct)
     directed = set()
     for predicate, number in triples.items():
-        has_one_value = number == things[predicate]
         min_number = most_values[predicate] * MIN_THINGS_FOR_VALUE
-        if has_one_value and number >= min_number:
+        if number == things[predicate] and number >= min_number:
             directed.add(predicate)
     return directed
 
@@ -190,12 +185,10 @@ def _find_quantities(prop: PropertySurvey) -> Iterator[QuantityWithUnit]:
             numbers.append(inner)
     if len(numbers) != 1:
         return
-    number = numbers[0]
+    [number] = numbers
     for inner in prop.inner:
-        if inner is number:
-            continue
         kinds = sum(values.distinct for values in inner.values)
-        if 1 < kinds <= MAX_UNITS:
+        if inner is not number and 1 < kinds <= MAX_UNITS:
             yield QuantityWithUnit(prop.predicate, number.predicate, inner.predicate, kinds)
 
 
@@ -224,9 +217,7 @@ def _inspect_rows(kg: Graph, sparql: str, result: ResultSet) -> Iterator[Finding
     """
     rows = result.rows
     if result.cut:
-        row_count = len(rows)
-        shown = pluralize(row_count, "row")
-        yield Finding(f"the result was cut at {shown}", wrong=True)
+        yield Finding(f"the result was cut at {pluralize(len(rows), 'row')}", wrong=True)
     terms = chain.from_iterable(rows)
     has_nothing = all(term is None or str(term) == "0" for term in terms)
     causes = []
@@ -241,11 +232,9 @@ def _inspect_rows(kg: Graph, sparql: str, result: ResultSet) -> Iterator[Finding
         yield from _inspect_column(variable, cells, sparql, aggregate)
 
     yield from _find_mutual_pairs(rows)
-    distinct_rows = set(rows)
-    repeated = len(rows) - len(distinct_rows)
+    repeated = len(rows) - len(set(rows))
     if repeated:
-        repeated_rows = pluralize(repeated, "row")
-        text = f"{repeated_rows} repeat another one; DISTINCT leaves them out"
+        text = f"{pluralize(repeated, 'row')} repeat another one; DISTINCT leaves them out"
         yield Finding(text, wrong=True)
     yield from _find_ties_at_limit(sparql, result.variables, rows, kg)
     yield from _find_repeated_values(sparql, kg)
@@ -253,21 +242,12 @@ def _inspect_rows(kg: Graph, sparql: str, result: ResultSet) -> Iterator[Finding
 
 def _find_mutual_pairs(rows: Sequence[Row]) -> Iterator[Finding]:
     """Yield how many rows of two IRIs are another row with both exchanged."""
-    if not rows:
-        return
-    column_count = len(rows[0])
-    if column_count != 2:
-        return
     pairs = set()
     for row in rows:
-        first, second = row
-        are_iris = isinstance(first, URIRef) and isinstance(second, URIRef)
-        if are_iris and first != second:
+        are_iris = all(isinstance(cell, URIRef) for cell in row)
+        if are_iris and len(row) == len(set(row)) == 2:
             pairs.add(row)
-    mutual = []
-    for first, second in pairs:
-        if (second, first) in pairs:
-            mutual.append((first, second))
+    mutual = [pair for pair in pairs if pair[::-1] in pairs]
     if mutual:
         count = pluralize(len(mutual), "row")
         text = f"{count} of {len(rows)} are another row turned round"
@@ -284,15 +264,11 @@ def _find_repeated_values(sparql: str, kg: Graph) -> Iterator[Finding]:
     """
     with suppress(GraphError):
         clauses = split_clauses(sparql)
-        aggregates = []
-        for expression, _ in clauses.aliases:
-            match = AGGREGATE.fullmatch(expression)
-            if match:
-                aggregates.append(match)
+        matches = [AGGREGATE.fullmatch(expression) for expression, _ in clauses.aliases]
+        aggregates = list(filter(None, matches))
         if "SELECT" in clauses.words or len(aggregates) != 1:
             return
-        [aggregate_match] = aggregates
-        name, variable = aggregate_match.groups()
+        name, variable = aggregates[0].groups()
         keys = list(clauses.group_by)
         if not all(map(_is_variable, keys)):
             # A value may stand in several groups, which only the expression tells apart.
@@ -302,7 +278,8 @@ def _find_repeated_values(sparql: str, kg: Graph) -> Iterator[Finding]:
         aggregate = name.upper()
         if aggregate != "COUNT":
             # The same number of two things is no repetition.
-            subjects = _subjects_with_object(sparql, value)
+            patterns = analyze_query(sparql).patterns
+            subjects = [pattern[0] for pattern in patterns if pattern[2] == value]
             if not subjects:
                 return
             keys += filter(_is_variable, subjects)
@@ -312,32 +289,16 @@ def _find_repeated_values(sparql: str, kg: Graph) -> Iterator[Finding]:
         counted = f"{clauses.prologue} SELECT (COUNT(*) AS ?n_) {clauses.dataset} WHERE"
         distinct_keys = " ".join(dict.fromkeys(keys))
         each = f"{{ SELECT DISTINCT {distinct_keys} WHERE {{ {where} }} }}"
-        all_values = kg.select(f"{counted} {{ {where} }}")
-        distinct_values = kg.select(f"{counted} {{ {each} }}")
-        [[number]] = all_values.rows or [[None]]
-        [[distinct]] = distinct_values.rows or [[None]]
-        if not number or not distinct:
-            return
-        if parse_count(distinct) < parse_count(number):
+        [[number]] = kg.select(f"{counted} {{ {where} }}").rows or [[None]]
+        [[distinct]] = kg.select(f"{counted} {{ {each} }}").rows or [[None]]
+        if number and distinct and parse_count(distinct) < parse_count(number):
             text = f"{aggregate} takes {number} values of {value}, of which {distinct} differ"
             reason = "a join repeats them"
-            is_single_pattern = len(analyze_query(sparql).patterns) == 1
-            if is_single_pattern:
+            if len(analyze_query(sparql).patterns) == 1:
                 reason = (
                     f"several solutions have one; {aggregate}(DISTINCT {value}) takes each once"
                 )
             yield Finding(f"{text}: {reason}", wrong=True)
-
-
-def _subjects_with_object(sparql: str, object_: str) -> list[str]:
-    """Return the subjects of the triple patterns of a query that have this object."""
-    parts = analyze_query(sparql)
-    subjects = []
-    for pattern in parts.patterns:
-        pattern_subject, _, pattern_object = pattern
-        if pattern_object == object_:
-            subjects.append(pattern_subject)
-    return subjects
 
 
 def _is_variable(term: str) -> bool:
@@ -356,19 +317,13 @@ def _inspect_column(
     """
     empty = cells.count(None)
     if empty:
-        rows = pluralize(len(cells), "row")
-        text = f"?{variable} is empty in {empty} of {rows}"
-        is_all_empty = empty == len(cells)
+        text = f"?{variable} is empty in {empty} of {pluralize(len(cells), 'row')}"
         if aggregate:
             text += f": {aggregate} {ENDED_AGGREGATE}"
-        is_settled = not is_all_empty and not aggregate
+        is_settled = empty < len(cells) and not aggregate
         yield Finding(text, wrong=not is_settled, settled=is_settled)
-    if not cells:
-        return
-    are_texts = all(map(_is_number_as_text, cells))
-    if are_texts and _is_compared(variable, sparql):
-        text = f"?{variable} holds numbers kept as texts: as they are, 9 is greater than 10"
-        yield Finding(text)
+    if cells and all(map(_is_number_as_text, cells)) and _is_compared(variable, sparql):
+        yield Finding(f"?{variable} holds numbers kept as texts: as they are, 9 is greater than 10")
 
 
 def _find_aggregate_of(variable: str, sparql: str) -> str:
@@ -423,17 +378,10 @@ def _explain_empty_result(sparql: str, kg: Graph) -> Iterator[Finding]:
         parts = analyze_query(sparql)
         terms = chain.from_iterable(parts.patterns)
         short_names = _choose_short_names(_iris_among(terms))
-        without_path = []
-        for pattern in parts.patterns:
-            if PATH_PLACEHOLDER not in pattern:
-                without_path.append(pattern)
+        without_path = [each for each in parts.patterns if PATH_PLACEHOLDER not in each]
         patterns = without_path[:MAX_PATTERNS]
-        is_incomplete = len(patterns) < len(parts.patterns)
-        if is_incomplete or parts.unsupported_feature:
-            unmatched = []
-            for pattern in patterns:
-                if not _has_match(kg, pattern):
-                    unmatched.append(pattern)
+        if len(patterns) < len(parts.patterns) or parts.unsupported_feature:
+            unmatched = [pattern for pattern in patterns if not _has_match(kg, pattern)]
             yield from _describe_unmatched(kg, unmatched, short_names)
             return
 
@@ -446,8 +394,7 @@ def _explain_empty_result(sparql: str, kg: Graph) -> Iterator[Finding]:
             elif part not in cause.unmatched_patterns:
                 others = [pattern for pattern in patterns if pattern != part]
                 where = patterns_and_filters_to_sparql(others, parts.filters)
-                number = _count_solutions(kg, where.strip())
-                matches = pluralize(number, "match")
+                matches = pluralize(_count_solutions(kg, where.strip()), "match")
                 shown = _format_pattern(part, short_names, kg)
                 yield Finding(f"without {shown} there would be {matches}")
 
@@ -464,13 +411,13 @@ def _describe_unmatched(
     for pattern in patterns:
         shown = _format_pattern(pattern, short_names, kg)
         text = f"nothing in the graph matches {shown}"
-        turned_round = pattern[::-1]
-        if _can_be_reversed(pattern) and _has_match(kg, turned_round):
+        is_wrong = True
+        if _can_be_reversed(pattern) and _has_match(kg, pattern[::-1]):
             text += "; the other way round it holds"
         elif _lacks_only_a_value(kg, pattern):
-            yield Finding(f"{text}; other things have the predicate")
-            continue
-        yield Finding(text, wrong=True)
+            text += "; other things have the predicate"
+            is_wrong = False
+        yield Finding(text, wrong=is_wrong)
 
 
 def _lacks_only_a_value(kg: Graph, pattern: TriplePattern) -> bool:
@@ -482,8 +429,7 @@ def _lacks_only_a_value(kg: Graph, pattern: TriplePattern) -> bool:
 
 def _can_be_reversed(pattern: TriplePattern) -> bool:
     """Return whether subject and object can be exchanged: a literal is no subject."""
-    _, _, object_ = pattern
-    return not object_.startswith('"')
+    return not pattern[2].startswith('"')
 
 
 def _count_solutions(kg: Graph, where: str) -> int:
@@ -491,17 +437,15 @@ def _count_solutions(kg: Graph, where: str) -> int:
 
     Raises QueryError if the count is not a number.
     """
-    result = kg.select(f"SELECT (COUNT(*) AS ?n_) WHERE {{ {where} }}")
-    if not result.rows:
+    rows = kg.select(f"SELECT (COUNT(*) AS ?n_) WHERE {{ {where} }}").rows
+    if not rows:
         return 0
-    [[count]] = result.rows
-    return parse_count(count)
+    return parse_count(rows[0][0])
 
 
 def _has_match(kg: Graph, pattern: TriplePattern) -> bool:
     """Return whether the graph has a triple that matches the pattern, by an ASK."""
-    where = patterns_to_sparql([pattern])
-    return kg.ask(f"ASK {{ {where} }}")
+    return kg.ask(f"ASK {{ {patterns_to_sparql([pattern])} }}")
 
 
 def _choose_short_names(iris: Iterable[URIRef]) -> Mapping[URIRef, str]:
@@ -511,12 +455,7 @@ def _choose_short_names(iris: Iterable[URIRef]) -> Mapping[URIRef, str]:
 
 def _iris_among(terms: Iterable[str]) -> list[URIRef]:
     """Return the IRIs among terms in N-Triples form, in their order, without the angle brackets."""
-    iris = []
-    for term in terms:
-        if term.startswith("<"):
-            iri = term[1:-1]
-            iris.append(URIRef(iri))
-    return iris
+    return [URIRef(term[1:-1]) for term in terms if term.startswith("<")]
 
 
 def _format_pattern(pattern: TriplePattern, short_names: Mapping[URIRef, str], kg: Graph) -> str:
@@ -531,14 +470,9 @@ def _format_pattern(pattern: TriplePattern, short_names: Mapping[URIRef, str], k
     names = kg.names(iris)
     shown = {}
     for iri in iris:
-        name = names.get(iri) or name_from_iri(iri)
-        quoted = quote_text(name)
-        written = f"<{iri}>"
-        shown[written] = f"{short_names[iri]} {quoted}"
-    terms = []
-    for term in pattern:
-        terms.append(shown.get(term, term))
-    return " ".join(terms)
+        name = quote_text(names.get(iri) or name_from_iri(iri))
+        shown[bracket_iri(iri)] = f"{short_names[iri]} {name}"
+    return " ".join(shown.get(term, term) for term in pattern)
 
 
 def _find_ties_at_limit(
@@ -558,10 +492,7 @@ def _find_ties_at_limit(
         ordered = order_rows(sparql, columns, kg, MAX_EXTRA_ROWS)
         if ordered:
             names, values = ordered
-            number = len(rows)
-            inside = values[:number]
-            beyond = values[number:]
-            yield from _describe_order(names, inside, beyond)
+            yield from _describe_order(names, values[: len(rows)], values[len(rows) :])
 
 
 def order_rows(
@@ -589,21 +520,17 @@ def order_rows(
         variables.append(variable)
     query = select_also(sparql, " ".join(added), clauses.limit + extra)
     wider = kg.select(query)
-    if added and "DISTINCT" in query.upper():
-        column_positions = map(wider.variables.index, columns)
-        distinct_rows = set(_cells_at(list(column_positions), wider.rows))
-        if len(distinct_rows) < len(wider.rows):
-            # With the keys added, rows that DISTINCT made one are several.
-            return None
-    key_positions = map(wider.variables.index, variables)
-    values = _cells_at(list(key_positions), wider.rows)
-    return keys, list(values)
+    is_distinct = bool(added) and "DISTINCT" in query.upper()
+    if is_distinct and len(set(_rows_of(columns, wider))) < len(wider.rows):
+        # With the keys added, rows that DISTINCT made one are several.
+        return None
+    return keys, _rows_of(variables, wider)
 
 
-def _cells_at(positions: Sequence[int], rows: Iterable[Row]) -> Iterator[Row]:
-    """Yield each row with only the cells at some positions, in the order of the positions."""
-    for row in rows:
-        yield tuple(row[position] for position in positions)
+def _rows_of(variables: Iterable[str], result: ResultSet) -> list[Row]:
+    """Return each row of a result with only the cells of some variables, in their order."""
+    positions = [result.variables.index(variable) for variable in variables]
+    return [tuple(map(row.__getitem__, positions)) for row in result.rows]
 
 
 def _describe_order(
@@ -640,14 +567,14 @@ def _describe_order(
             tied.append(compared)
     if not tied or last[0] is None:
         return
-    number = pluralize(len(tied), "more row")
-    text = f"the LIMIT cuts among equals: {number} with the same {keys[0]}"
+    text = (
+        f"the LIMIT cuts among equals: {pluralize(len(tied), 'more row')} with the same {keys[0]}"
+    )
     if last not in tied:
         text += f", put in order by {', '.join(keys[1:])}"
-    is_only_row = len(inside) == 1
     # Of more rows than were looked at, it is not known how many are level.
     more_rows = len(tied) if len(tied) < MAX_EXTRA_ROWS else 0
-    yield Finding(text, wrong=is_only_row, told=True, more_rows=more_rows)
+    yield Finding(text, wrong=len(inside) == 1, told=True, more_rows=more_rows)
 
 
 def _comparable(term: Term | None) -> object:
@@ -668,10 +595,7 @@ def _check_directions_and_units(sparql: str, facts: SchemaFacts, kg: Graph) -> I
     """
     with suppress(GraphError):
         parts = analyze_query(sparql)
-        used = []
-        for _, predicate, _ in parts.patterns:
-            iri = URIRef(predicate[1:-1])
-            used.append(iri)
+        used = [URIRef(predicate[1:-1]) for _, predicate, _ in parts.patterns]
         short_names = _choose_short_names(used)
         for position, predicate in enumerate(used):
             is_one_way = predicate in facts.one_way and used.count(predicate) == 1
@@ -685,10 +609,10 @@ def _check_directions_and_units(sparql: str, facts: SchemaFacts, kg: Graph) -> I
             where = patterns_and_filters_to_sparql(patterns, parts.filters)
             number = _count_solutions(kg, where)
             if number:
-                name = short_names[predicate]
-                matches = pluralize(number, "match")
-                text = f"{name} is followed in one direction; in the other one it has {matches}"
-                yield Finding(f"{text}, which count as well if it is symmetric in meaning")
+                yield Finding(
+                    f"{short_names[predicate]} is followed in one direction; in the other one it has"
+                    f" {pluralize(number, 'match')}, which count as well if it is symmetric in meaning"
+                )
 
         iris = _iris_among(chain.from_iterable(parts.steps))
         for amount in facts.amounts:
@@ -719,13 +643,11 @@ def _ignores_unit(amount: QuantityWithUnit, steps: Iterable[TriplePattern]) -> b
             with_number.add(subject)
         elif predicate == unit_predicate or predicate.startswith("?"):
             with_unit.add(subject)
-    for node in with_number.intersection(starts):
-        others = [
-            other for other in with_unit if not starts[node].isdisjoint(starts.get(other, ()))
-        ]
-        if node not in with_unit and not others:
-            return True
-    return False
+    starts_with_unit: set[str] = set()
+    for node in with_unit:
+        starts_with_unit |= starts.get(node, set())
+    without_unit = with_number.intersection(starts) - with_unit
+    return any(starts[node].isdisjoint(starts_with_unit) for node in without_unit)
 
 
 EXTREME = re.compile(
@@ -770,12 +692,10 @@ def find_measure(kg: Graph, sparql: str, result: ResultSet) -> Measure | None:
             ordered = order_rows(sparql, result.variables, kg)
         if ordered:
             names, keys = ordered
-            row_count = len(result.rows)
-            first_keys = [row[0] for row in keys[:row_count]]
+            first_keys = [row[0] for row in keys[: len(result.rows)]]
             return _measure_unless_shown(names[0], first_keys, result)
         variables = set(EXTREME.findall(clauses.where))
-        is_computed = clauses.aliases or clauses.group_by
-        if len(variables) != 1 or is_computed:
+        if len(variables) != 1 or clauses.aliases or clauses.group_by:
             return None
         [variable] = variables
         pattern = _ABOVE_OR_BELOW.format(variable)
@@ -788,25 +708,19 @@ def find_measure(kg: Graph, sparql: str, result: ResultSet) -> Measure | None:
         position = wider.variables.index(variable)
         measured: dict[Row, Term | None] = {}
         for row in wider.rows:
-            before = row[:position]
-            after = row[position + 1 :]
-            measured[before + after] = row[position]
-        is_same_number = len(wider.rows) == len(result.rows)
-        if is_same_number and set(measured) == set(result.rows):
+            measured[row[:position] + row[position + 1 :]] = row[position]
+        if len(wider.rows) == len(result.rows) and set(measured) == set(result.rows):
             values = [measured[row] for row in result.rows]
             return _measure_unless_shown(f"?{variable}", values, result)
     return None
 
 
 def _measure_unless_shown(
-    name: str, values: Sequence[Term | None], result: ResultSet
+    name: str, values: Iterable[Term | None], result: ResultSet
 ) -> Measure | None:
     """Return the measure; None if it is empty, does not fit the rows, or is a column of them."""
-    if len(values) != len(result.rows) or None in values:
+    measured = tuple(values)
+    is_whole = len(measured) == len(result.rows) and None not in measured
+    if not is_whole or measured in zip(*result.rows, strict=True):
         return None
-    listed = list(values)
-    for position in range(len(result.variables)):
-        column = [row[position] for row in result.rows]
-        if column == listed:
-            return None
-    return Measure(name, tuple(values))
+    return Measure(name, measured)

@@ -71,7 +71,7 @@ _loaded_surveys: dict[Path, tuple[int, Survey]] = {}
 
 
 def survey_graph(
-    kg: Graph, only_classes: Sequence[URIRef] = (), *, timeout_s: float | None = None
+    kg: Graph, only_classes: Sequence[URIRef] = (), *, timeout_s: float = SURVEY_TIMEOUT_S
 ) -> Survey:
     """Return the survey of a graph: from the cache folder if it is there, else a new one.
 
@@ -90,13 +90,12 @@ def survey_graph(
     if only_classes:
         return SurveyBuilder(kg, only_classes, timeout_s).build()
     identity = f"{SURVEY_VERSION} {kg.identity} {kg.vocabulary!r}"
-    if timeout_s not in (None, SURVEY_TIMEOUT_S):
+    if timeout_s != SURVEY_TIMEOUT_S:
         identity += f" {timeout_s}"
     digest = hashlib.sha256(identity.encode()).hexdigest()
     path = disk.cache_dir() / f"survey-{digest[:32]}.json"
-    with _survey_locks.setdefault(
-        path, Lock()
-    ):  # several questions may be asked of one graph at the same time
+    # Several questions may be asked of one graph at the same time.
+    with _survey_locks.setdefault(path, Lock()):
         survey = _read_survey(path, kg.remote)
         if survey is not None:
             return survey
@@ -182,7 +181,7 @@ class SurveyBuilder:
         self,
         kg: Graph,
         only_classes: Sequence[URIRef] = (),
-        timeout_s: float | None = None,
+        timeout_s: float = SURVEY_TIMEOUT_S,
     ) -> None:
         """With ``only_classes``, the survey is of samples of these classes.
 
@@ -215,7 +214,8 @@ class SurveyBuilder:
         instances = self._choose_instances(sizes, {*triples_by_predicate, *sizes})
         things = self._count_things(instances)
         classes = [*sizes, *find_ancestors(sizes, parents)]
-        classes = [iri for iri in classes if iri != UNTYPED_CLASS]
+        if UNTYPED_CLASS in classes:
+            classes.remove(UNTYPED_CLASS)
         queries.part = "the names of classes"
         names = self._find_names(classes)
         collector, properties = self._collect_properties(instances, sizes)
@@ -323,10 +323,10 @@ class SurveyBuilder:
         members = f"{values_of_pairs('?m ?c', pairs)} ?v ({self.queries.types}) ?m"
         part = InstancePart(f"{{ SELECT DISTINCT ?v ?c WHERE {{ {members} }} }}")
         properties = PropertyCollector(self.queries, Instances((part,), {})).collect()
-        overlapping = []
-        for iri, used in sorted(properties.items()):
-            overlapping.append((iri, tuple(sorted(used, key=by_frequency))))
-        return replace(survey, overlapping=tuple(overlapping))
+        overlapping = {
+            iri: tuple(sorted(used, key=by_frequency)) for iri, used in properties.items()
+        }
+        return replace(survey, overlapping=tuple(sorted(overlapping.items())))
 
     def _compare_predicates(self, survey: Survey, triples: Mapping[URIRef, int]) -> Survey:
         """Return the survey with what its predicates have in common, by their triples.
@@ -406,12 +406,8 @@ class SurveyBuilder:
         is owl:NamedIndividual left out. With ``only_classes``, these alone are counted. In a large
         graph, the triples that give a class are counted instead of distinct instances.
         """
-        only = ""
-        if self.only_classes:
-            only = values_clause("?c", self.only_classes)
-        counted = DISTINCT_VERTICES
-        if self.is_large:
-            counted = "*"
+        only = values_clause("?c", self.only_classes) if self.only_classes else ""
+        counted = "*" if self.is_large else DISTINCT_VERTICES
         pattern = f"{only} ?v ({self.queries.types}) ?c FILTER(isIRI(?c))"
         sizes = self.queries.count_by("?c", counted, pattern)
 
@@ -435,8 +431,7 @@ class SurveyBuilder:
         if self.is_large or self.only_classes:
             return self._sample_instances(sizes)
 
-        hidden_classes = (*self.schema_classes, OWL.NamedIndividual)
-        hidden = ", ".join(map(n3, hidden_classes))
+        hidden = ", ".join(map(n3, (*self.schema_classes, OWL.NamedIndividual)))
         types = self.queries.types
         pattern = f"{{ ?v ({types}) ?c FILTER(isIRI(?c) && ?c NOT IN ({hidden})) }}"
         number = self._count_untyped(used)
@@ -531,9 +526,8 @@ class SurveyBuilder:
         Empty if the graph refuses the query.
         """
         query = f"SELECT ?c ?d WHERE {{ ?c {n3(RDFS.subClassOf)} ?d }}"
-        rows = self.queries.select(query, 2)
         parents: dict[URIRef, set[URIRef]] = defaultdict(set)
-        for child, parent in rows:
+        for child, parent in self.queries.select(query, 2):
             if child != parent and parent not in GENERIC_CLASSES:
                 parents[child].add(parent)
         return parents
@@ -556,8 +550,7 @@ class SurveyBuilder:
 
         totals = dict(sizes)
         if pairs and not self.is_large:
-            for ancestor in subclass_sizes:
-                pairs.append((ancestor, ancestor))
+            pairs += [(ancestor, ancestor) for ancestor in subclass_sizes]
             values = values_of_pairs("?c ?d", pairs)
             pattern = f"{values} ?v ({self.queries.types}) ?c"
             exact = self.queries.count_by("?d", DISTINCT_VERTICES, pattern)
@@ -605,13 +598,11 @@ class SurveyBuilder:
 
     def _find_descriptions(self, iris: Iterable[URIRef]) -> tuple[tuple[URIRef, str], ...]:
         """Return the IRIs that the graph describes, sorted, with their descriptions."""
-        descriptions = []
-        if self.queries.descriptions:
-            found = self._ask_about(iris, partial(describe_vertices, self.kg))
-            for iri, described in found.items():
-                if described.description:
-                    descriptions.append((iri, described.description))
-        return tuple(sorted(descriptions))
+        if not self.queries.descriptions:
+            return ()
+        found = self._ask_about(iris, partial(describe_vertices, self.kg))
+        descriptions = [(iri, described.description) for iri, described in found.items()]
+        return tuple(sorted(pair for pair in descriptions if pair[1]))
 
     def _ask_about(
         self, iris: Iterable[URIRef], ask: Callable[[Sequence[URIRef]], Mapping[URIRef, T]]
@@ -672,15 +663,13 @@ def make_class_surveys(
     """
     classes = []
     for iri, total in totals.items():
-        used = properties.get(iri, ())
-        superclasses = parents.get(iri, ())
         surveyed = ClassSurvey(
             iri=iri,
             name=names.get(iri) or name_from_iri(iri),
             size=sizes.get(iri, 0),
             total=total,
-            parents=tuple(sorted(superclasses)),
-            properties=tuple(sorted(used, key=by_frequency)),
+            parents=tuple(sorted(parents.get(iri, ()))),
+            properties=tuple(sorted(properties.get(iri, ()), key=by_frequency)),
         )
         if iri == UNTYPED_CLASS:
             surveyed = replace(surveyed, iri=None, name="without a class")
@@ -756,20 +745,17 @@ def suggest_questions(kg: Graph, survey: Survey) -> Iterator[SuggestedQuestion]:
     showing it.
     """
     names = dict(survey.names)
-    type_predicates = map(n3, kg.vocabulary.types)
-    types = "|".join(type_predicates)
+    types = path_over(kg.vocabulary.types)
     for round_number, surveyed, predicate in _choose_predicates(kg, survey):
         with suppress(GraphError):
             instances = untyped_pattern(types)
             if surveyed.iri:
-                class_term = n3(surveyed.iri)
-                instances = f"?v ({types}) {class_term} FILTER(isIRI(?v))"
+                instances = f"?v ({types}) {n3(surveyed.iri)} FILTER(isIRI(?v))"
             found = _find_named(kg, instances, predicate, round_number)
             if found:
                 name, answer = found
                 predicate_name = names.get(predicate) or name_from_iri(predicate)
-                question = f"What is the {predicate_name} of {name}?"
-                yield SuggestedQuestion(question, answer)
+                yield SuggestedQuestion(f"What is the {predicate_name} of {name}?", answer)
 
 
 def _choose_predicates(kg: Graph, survey: Survey) -> Iterator[tuple[int, ClassSurvey, URIRef]]:
@@ -783,12 +769,7 @@ def _choose_predicates(kg: Graph, survey: Survey) -> Iterator[tuple[int, ClassSu
     names = dict(survey.names)
     labels = set(kg.vocabulary.labels)
     hidden = kg.vocabulary.excluded_predicates
-
-    def lacks_labels(surveyed: ClassSurvey) -> bool:
-        """Return whether no instance of a class has a label, as the survey shows."""
-        return labels.isdisjoint(surveyed.predicates)
-
-    labelled_first = sorted(survey.classes, key=lacks_labels)
+    labelled_first = sorted(survey.classes, key=lambda each: labels.isdisjoint(each.predicates))
     classes = labelled_first[:MAX_CLASSES]
     nouns_of_classes = []
     for surveyed in classes:
@@ -827,14 +808,10 @@ def _find_named(
             values.append((vertex, value))
     if not values:
         return None
-    vertices = [vertex for vertex, _ in values]
-    names = kg.names(vertices)
-    names_of_vertices = [names[vertex] for vertex in vertices]
-    vertices_by_name = kg.exact(names_of_vertices)
-    in_turn = values[round_number:] + values[:round_number]
-    for vertex, value in in_turn:
+    names = kg.names([vertex for vertex, _ in values])
+    vertices_by_name = kg.exact([names[vertex] for vertex, _ in values])
+    for vertex, value in values[round_number:] + values[:round_number]:
         name = names[vertex]
-        same_name = vertices_by_name.get(name, ())
-        if len(same_name) == 1:
+        if len(vertices_by_name.get(name, ())) == 1:
             return name, value
     return None

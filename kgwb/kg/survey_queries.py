@@ -68,11 +68,10 @@ class SurveyQueries:
     descriptions: list[URIRef]
     """The predicates for descriptions that the graph has."""
 
-    def __init__(self, kg: Graph, timeout_s: float | None = None) -> None:
-        """``timeout_s`` is SURVEY_TIMEOUT_S by default."""
+    def __init__(self, kg: Graph, timeout_s: float = SURVEY_TIMEOUT_S) -> None:
         self.kg = kg
         """The graph. If it has limits, it is a copy, whose time limit is set anew for each query."""
-        self.timeout_s = SURVEY_TIMEOUT_S if timeout_s is None else timeout_s
+        self.timeout_s = timeout_s
         self.started = time.perf_counter()
         self.sent = 0
         """How many queries were sent, refused ones included."""
@@ -112,9 +111,7 @@ class SurveyQueries:
         """
         seconds_left = self.timeout_s - self.seconds
         if seconds_left <= 0:
-            self.failed += 1
-            self.lacked_time = True
-            self.note_lack(NO_TIME_LEFT)
+            self._note_failure(NO_TIME_LEFT)
             return None
         self.sent += 1
         if self._limits:
@@ -128,18 +125,19 @@ class SurveyQueries:
                 self.unreachable += 1
                 if not self.has_answered or self.unreachable == MAX_UNREACHABLE:
                     raise
-            if self.first_error is None:
-                self.first_error = error
-            reason = REFUSED
-            if isinstance(error, GraphTimeoutError):
-                reason = TOOK_TOO_LONG
-                self.lacked_time = True
-            self.failed += 1
-            self.note_lack(reason)
+            self.first_error = self.first_error or error
+            is_late = isinstance(error, GraphTimeoutError)
+            self._note_failure(TOOK_TOO_LONG if is_late else REFUSED)
             return None
         self.has_answered = True
         self.unreachable = 0
         return result
+
+    def _note_failure(self, reason: str) -> None:
+        """Note that a query has no result, and why."""
+        self.failed += 1
+        self.lacked_time = self.lacked_time or reason != REFUSED
+        self.note_lack(reason)
 
     def note_lack(self, reason: str) -> None:
         """Note that a query for ``part`` has no result, and why, unless that is noted already."""
@@ -157,17 +155,12 @@ class SurveyQueries:
             return []
         if result.cut:
             self.note_lack(ROWS_MISSING)
-        usable = []
-        for row in result.rows:
-            if all(map(_is_usable_iri, row[:keys])):
-                usable.append(row)
-        return usable
+        return [row for row in result.rows if all(map(_is_usable_iri, row[:keys]))]
 
     def select_grouped(self, keys: str, numbers: str, pattern: str) -> list[Row]:
         """Return rows of numbers, for each binding of the variables ``keys`` ("?c ?p") to IRIs."""
         query = f"SELECT {keys} {numbers} WHERE {{ {pattern} }} GROUP BY {keys}"
-        key_count = keys.count("?")
-        return self.select(query, key_count)
+        return self.select(query, keys.count("?"))
 
     def count(self, counted: str, pattern: str) -> int | None:
         """Return how many solutions a pattern has, or distinct terms; None if there is no result.
@@ -187,10 +180,7 @@ class SurveyQueries:
         refuses the query.
         """
         rows = self.select_grouped(key, f"(COUNT({counted}) AS ?n)", pattern)
-        counts = {}
-        for iri, number in rows:
-            counts[iri] = parse_count(number)
-        return dict(largest_first(counts))
+        return dict(largest_first({iri: parse_count(number) for iri, number in rows}))
 
     def select_batches(
         self, items: Sequence[T], size: int, write: Callable[[Sequence[T]], str]
@@ -234,13 +224,7 @@ def path_over(predicates: Iterable[URIRef]) -> str:
 
 def largest_first(counts: Mapping[KeyType, int]) -> list[tuple[KeyType, int]]:
     """Return the keys with their counts, the largest count first; of equal counts, by key."""
-
-    def rank(item: tuple[KeyType, int]) -> tuple[int, KeyType]:
-        """Return the sort key of a key and its count: the largest count first, then by key."""
-        key, count = item
-        return -count, key
-
-    return sorted(counts.items(), key=rank)
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
 
 
 def _is_usable_iri(term: object) -> bool:
@@ -280,16 +264,13 @@ class Instances:
         If these are no sample, it is the one part with all instances.
         """
         classes = {class_iri for class_iri, *_ in keys}
-        parts = []
-        for part in self.parts:
-            if classes and (not part.classes or not classes.isdisjoint(part.classes)):
-                parts.append(part)
-        return parts
+        if classes and not self.is_sample:
+            return list(self.parts)
+        return [part for part in self.parts if not classes.isdisjoint(part.classes)]
 
     def scale(self, class_iri: URIRef, number: Any) -> int:
         """Return a number that was counted in the sample as it is estimated for the whole class."""
-        fraction = self.fractions.get(class_iri, 1.0)
-        return round(parse_count(number) / fraction)
+        return round(parse_count(number) / self.fractions.get(class_iri, 1.0))
 
 
 def values_of_pairs(variables: str, pairs: Iterable[tuple[Term, Term]]) -> str:
@@ -297,11 +278,7 @@ def values_of_pairs(variables: str, pairs: Iterable[tuple[Term, Term]]) -> str:
 
     Raises QueryError for an invalid IRI.
     """
-    rows = []
-    for first, second in pairs:
-        written = f"{n3(first)} {n3(second)}"
-        rows.append(f"({written})")
-    listed = " ".join(rows)
+    listed = " ".join(f"({n3(first)} {n3(second)})" for first, second in pairs)
     return f"VALUES ({variables}) {{ {listed} }}"
 
 
@@ -432,13 +409,8 @@ class PropertyCollector:
             surveyed = self._read_values(row[0], row[key_count:])
             if surveyed:
                 values_by_key[row[:key_count]].append(surveyed)
-
-        def rank(values: ValueSurvey) -> tuple[int, str, str]:
-            """Return the sort key of values: the most triples first, then by sort and class."""
-            return -values.triples, values.sort, str(values.of)
-
         for sorts in values_by_key.values():
-            sorts.sort(key=rank)
+            sorts.sort(key=lambda values: (-values.triples, values.sort, str(values.of)))
         return values_by_key
 
     def _read_values(self, class_iri: URIRef, row: Row) -> ValueSurvey | None:
@@ -451,9 +423,7 @@ class PropertyCollector:
         """
         triples, distinct, value_class, datatype, language, *terms = row
         shown = [term for term in terms if term is not None and str(term)]
-        example = terms[0]
-        if shown:
-            example = shown[0]
+        example = next(iter(shown), terms[0])
         value_type = value_class
         if isinstance(example, Literal):
             language = str(language or "")
@@ -471,13 +441,12 @@ class PropertyCollector:
             sort = "IRI"
         if isinstance(example, BNode):
             shown = []
-        distinct_examples = dict.fromkeys(shown)
         return ValueSurvey(
             sort=sort,
             of=value_type,
             triples=self.instances.scale(class_iri, triples),
             distinct=parse_count(distinct),
-            examples=tuple(distinct_examples),
+            examples=tuple(dict.fromkeys(shown)),
         )
 
     def _collect_inner(
@@ -512,13 +481,12 @@ class PropertyCollector:
 
         inner: dict[PropertyKey, list[PropertySurvey]] = defaultdict(list)
         for facts in patterns:
-            inner_values = self._collect_values("?c ?p ?q", facts)
-            for key, sorts in sorted(inner_values.items()):
-                class_iri, predicate, inner_predicate = key
+            for key, sorts in sorted(self._collect_values("?c ?p ?q", facts).items()):
+                *leading_key, inner_predicate = key
                 triples = sum(values.triples for values in sorts)
                 complete = self._complete_values(sorts, ())
                 surveyed = PropertySurvey(inner_predicate, triples, triples, complete)
-                inner[class_iri, predicate].append(surveyed)
+                inner[tuple(leading_key)].append(surveyed)
         return inner
 
     def _find_structure_classes(self, values_by_key: ValuesByKey) -> list[URIRef]:
@@ -531,8 +499,7 @@ class PropertyCollector:
         value_classes: set[URIRef | None] = set()
         for (class_iri, predicate), sorts in values_by_key.items():
             values_of[class_iri][predicate] = sorts
-            for values in sorts:
-                value_classes.add(values.of)
+            value_classes.update(values.of for values in sorts)
 
         labels = self.queries.kg.vocabulary.labels
         found = []
@@ -577,11 +544,8 @@ class PropertyCollector:
         The key is class and predicate. Only those are looked at that have IRIs without a class as
         values. One query is sent, or none; of a sample one for each of its parts.
         """
-        predicates = set()
         with_iris = _keys_with(values_by_key, lambda values: values.sort == "IRI")
-        for _, predicate in with_iris:
-            predicates.add(predicate)
-        listed = values_clause("?p", sorted(predicates))
+        listed = values_clause("?p", sorted({predicate for _, predicate in with_iris}))
         bare: dict[PropertyKey, int] = {}
         for part in self.instances.parts_with(with_iris):
             is_bare = "FILTER(isIRI(?o)) FILTER NOT EXISTS { ?o ?any ?value }"
@@ -632,11 +596,7 @@ def _keys_with(
     values_by_key: ValuesByKey, is_meant: Callable[[ValueSurvey], bool]
 ) -> set[PropertyKey]:
     """Return the classes and predicates with values of a sort that is meant."""
-    keys = set()
-    for key, sorts in values_by_key.items():
-        if any(map(is_meant, sorts)):
-            keys.add(key)
-    return keys
+    return {key for key, sorts in values_by_key.items() if any(map(is_meant, sorts))}
 
 
 def literal_sort(datatype: str | None, language: str | None) -> str:
@@ -648,9 +608,8 @@ def literal_sort(datatype: str | None, language: str | None) -> str:
         return f"text@{language}"
     datatype = str(datatype or XSD.string)
     local = local_part(datatype)
-    is_taken = local in SORTS_WITHOUT_DATATYPE or "@" in local
     is_other_string = local == "string" and datatype != str(XSD.string)
-    if is_taken or is_other_string:
+    if local in SORTS_WITHOUT_DATATYPE or "@" in local or is_other_string:
         return datatype
     return local
 
@@ -736,7 +695,7 @@ class LinkFinder:
         listed = values_of_pairs("?p ?text", dict.fromkeys(pairs))
         pattern = f"{listed} ?v ?p ?text . ?v ?q ?thing . {self._agree}"
         rows = self.queries.select(f"SELECT DISTINCT ?p ?q WHERE {{ {pattern} }}", 2)
-        return {(text, link) for text, link in rows}
+        return set(rows)
 
     def _count_agreeing(self, class_iri: URIRef, text: URIRef, link: URIRef) -> str:
         """Return the query for how many instances of a group have both predicates, and agree."""

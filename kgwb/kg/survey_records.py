@@ -115,10 +115,7 @@ class ClassSurvey(Record):
     @property
     def predicates(self) -> tuple[Iri, ...]:
         """The predicates that its instances use."""
-        predicates = []
-        for prop in self.properties:
-            predicates.append(prop.predicate)
-        return tuple(predicates)
+        return tuple(prop.predicate for prop in self.properties)
 
 
 def iris_in_properties(properties: Iterable[PropertySurvey]) -> Iterator[URIRef]:
@@ -278,12 +275,10 @@ class Survey(Record):
         The first text is left out if the labels were not counted.
         """
         if self.unlabelled is not None and self.things:
-            labelled = self.things - self.unlabelled
-            percentage = format_percent(labelled, self.things)
+            percentage = format_percent(self.things - self.unlabelled, self.things)
             yield f"{percentage} of the things have a label"
         for language, number in self.languages:
-            name = language_name(language)
-            yield f"{name} {number:,}"
+            yield f"{language_name(language)} {number:,}"
 
     def lack_texts(self) -> Iterator[str]:
         """Yield what the survey lacks, with the reason: "the number of things (took too long)"."""
@@ -301,8 +296,8 @@ class Survey(Record):
         ``names`` are display names by IRI, besides the survey's own.
         """
         known_names = {**self.fallback_names(), **names}
-        counted = {noun: number for noun, number in self.counts().items() if number is not None}
-        counts = ", ".join(f"{number:,} {noun}" for noun, number in counted.items())
+        counted = self.counts().items()
+        counts = ", ".join(f"{number:,} {noun}" for noun, number in counted if number is not None)
         if self.sampled:
             counts += " (classes and predicates of a sample)"
         classes = [self._class_line(each, known_names) for each in self.classes if each.total]
@@ -414,21 +409,12 @@ def group_classes(survey: Survey, *, keeps_uncounted: bool = False) -> tuple[Cla
     overlapping: dict[URIRef | None, tuple[PropertySurvey, ...]] = dict(survey.overlapping)
     grouped: set[URIRef | None] = set()
     groups = []
-
-    def rank(surveyed: ClassSurvey) -> tuple[bool, int]:
-        """Return the sort key of a class: without superclasses first, then by largest total."""
-        has_parents = bool(surveyed.parents)
-        return has_parents, -surveyed.total
-
-    for surveyed in sorted(survey.classes, key=rank):
+    for surveyed in sorted(survey.classes, key=lambda each: (bool(each.parents), -each.total)):
         is_schema = str(surveyed.iri).startswith(SCHEMA_NAMESPACES)
         if is_schema or not surveyed.total or surveyed.iri in grouped:
             continue
         below = _find_subclasses(surveyed, subclasses)
-        members = []
-        for member in (surveyed, *below):
-            if member.size and member.iri not in grouped:
-                members.append(member)
+        members = [each for each in (surveyed, *below) if each.size and each.iri not in grouped]
         sizes = sum(member.size for member in members)
         is_countable = surveyed.total in (surveyed.size, sizes) or surveyed.iri in overlapping
         properties = surveyed.properties
@@ -526,16 +512,9 @@ def merge_values(values: Sequence[ValueSurvey]) -> tuple[ValueSurvey, ...]:
     """
     by_sort: dict[tuple[str, URIRef | None], list[ValueSurvey]] = defaultdict(list)
     for of_sort in values:
-        key = (of_sort.sort, of_sort.of)
-        by_sort[key].append(of_sort)
-    merged = []
-    for same in by_sort.values():
-        one = same[0]
-        if len(same) > 1:
-            one = _merge_sort(same)
-        merged.append(one)
-    merged.sort(key=lambda of_sort: -of_sort.triples)
-    return tuple(merged)
+        by_sort[of_sort.sort, of_sort.of].append(of_sort)
+    merged = map(_merge_sort, by_sort.values())
+    return tuple(sorted(merged, key=lambda of_sort: -of_sort.triples))
 
 
 def _merge_sort(same: Sequence[ValueSurvey]) -> ValueSurvey:
@@ -544,8 +523,10 @@ def _merge_sort(same: Sequence[ValueSurvey]) -> ValueSurvey:
     The result is whole, with all values as examples, if all entries are whole and have at most
     MAX_LISTED_VALUES values together. Otherwise it has MAX_EXAMPLES examples, the least and the
     greatest first, and how many distinct values there are is not known: at least the largest number
-    of an entry, or that of the different examples if it is larger.
+    of an entry, or that of the different examples if it is larger. A single entry stays as it is.
     """
+    if len(same) == 1:
+        return same[0]
     distinct_examples: dict[Term, None] = {}
     for values in same:
         distinct_examples |= dict.fromkeys(values.examples)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from threading import Lock
 
@@ -98,30 +98,15 @@ class SurveyWriter:
         They are kept, because they are the same for every question, and take 1 ms.
         """
         if position not in self._texts:
-            group = self.groups[position]
-            self._texts[position] = self.format_group(group)
+            self._texts[position] = self.format_group(self.groups[position])
         return self._texts[position]
 
-    def is_position_inlined(self, position: int) -> bool:
-        """Return whether the group at a position is inlined, see ``is_inlined``."""
-        return self.is_inlined(self.groups[position])
-
-    def classes_of(self, position: int) -> tuple[ClassSurvey, ...]:
-        """Return the classes that the group at a position describes, the top class first.
-
-        The group of things without a class has one without an IRI.
-        """
-        return self.groups[position].classes
-
-    def positions_led_to(self, props: Iterable[PropertySurvey]) -> set[int]:
-        """Return the positions of the groups whose classes are values of the predicates."""
-        positions = set()
-        for prop in props:
-            for values in prop.values:
-                position = self._position_of.get(values.of)
-                if position is not None:
-                    positions.add(position)
-        return positions
+    def positions_led_to(self, position: int) -> set[int]:
+        """Return the positions of the groups whose classes are values of a group's predicates."""
+        positions: set[int | None] = set()
+        for prop in self.groups[position].properties:
+            positions.update(self._position_of.get(values.of) for values in prop.values)
+        return {each for each in positions if each is not None}
 
     def to_curie(self, iri: str) -> str:
         """Return an IRI as a CURIE, or in brackets if its namespace has no prefix."""
@@ -378,13 +363,11 @@ class SurveyWriter:
         They get the sort "subclass". The most frequent comes first.
         """
         positions = [self._position_of.get(values.of) for values in sorts]
-        merged = []
-        for values, position in zip(sorts, positions, strict=True):
-            one = values
+        merged = list(sorts)
+        for number, position in enumerate(positions):
             if position is not None and positions.count(position) >= MIN_MERGED_SORTS:
                 top_class = self.groups[position].top_class.iri
-                one = replace(values, sort="subclass", of=top_class)
-            merged.append(one)
+                merged[number] = replace(sorts[number], sort="subclass", of=top_class)
         return merge_values(merged)
 
     def format_all_values(self, sorts: Sequence[ValueSurvey], bare: int = 0) -> list[str]:
@@ -421,7 +404,7 @@ class SurveyWriter:
         if values.whole and 0 < len(values.examples) <= limit:
             listed = ", ".join(map(self._format_example, sorted(values.examples)))
             return f"{sort}: only {listed}"
-        examples = [self._format_example(term) for term in values.examples]
+        examples = list(map(self._format_example, values.examples))
         if values.sort == "IRI" and examples:
             return f"{sort}, such as {examples[0]}"
         if values.is_literal:
@@ -505,16 +488,11 @@ def writer_of_survey(survey: Survey, labels: Collection[URIRef] = LABEL_PREDICAT
     """
     key = (id(survey), tuple(labels))
     with _writers_lock:
-        writer = _kept_writers.get(key)
-    if writer is not None:
-        return writer
-    writer = SurveyWriter(survey, labels)
-    with _writers_lock:
-        _kept_writers[key] = writer  # it holds the survey, so no other one gets its id
-        while len(_kept_writers) > MAX_KEPT_WRITERS:
-            oldest = next(iter(_kept_writers))
-            del _kept_writers[oldest]
-    return writer
+        if key not in _kept_writers:
+            _kept_writers[key] = SurveyWriter(survey, labels)  # no other survey gets its id
+        if len(_kept_writers) > MAX_KEPT_WRITERS:
+            del _kept_writers[next(iter(_kept_writers))]
+        return _kept_writers[key]
 
 
 def choose_prefixes(groups: Sequence[ClassGroup]) -> dict[str, str]:
@@ -529,11 +507,8 @@ def choose_prefixes(groups: Sequence[ClassGroup]) -> dict[str, str]:
             namespace, _ = split_iri(iri)
             namespaces[namespace] += 1
 
-    prefixes: dict[str, str] = {}
-    for known_namespace in map(str, (RDF, RDFS, XSD)):
-        prefixes[known_namespace] = KNOWN_PREFIXES[known_namespace]
+    prefixes = {str(known): KNOWN_PREFIXES[str(known)] for known in (RDF, RDFS, XSD)}
     for namespace, _ in namespaces.most_common(MAX_PREFIXES):
-        is_valid = INVALID_IRI_CHARACTER.search(namespace) is None
-        if is_valid and namespace not in prefixes:
+        if namespace not in prefixes and not INVALID_IRI_CHARACTER.search(namespace):
             prefixes[namespace] = choose_prefix(namespace, prefixes.values())
     return prefixes

@@ -171,7 +171,7 @@ def test_a_unit_has_its_factor_wherever_it_is_named() -> None:
 
 def test_superclasses_between_are_among_the_classes_of_a_group() -> None:
     written = writer()
-    names = [surveyed.name for surveyed in written.classes_of(0)]
+    names = [surveyed.name for surveyed in written.groups[0].classes]
     assert (names[0], set(names)) == (
         "Machine",
         {"Machine", "Crane", "Ship-to-shore crane", "Tractor"},

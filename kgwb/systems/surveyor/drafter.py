@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import partial
-from itertools import repeat
+from itertools import chain
 from typing import Literal
 
 import rdflib
@@ -13,6 +13,7 @@ from pydantic import model_validator
 from rdflib import URIRef
 
 from kgwb.build import (
+    NOT_IN_GRAPH,
     Check,
     ClassGroup,
     GoldQuery,
@@ -52,7 +53,7 @@ from kgwb.build import (
     to_curie,
     validate_query,
 )
-from kgwb.systems.surveyor.mentions import ClassNames, NamedClasses, format_mentions
+from kgwb.systems.surveyor.mentions import ClassNames, NamedClasses, format_mentions, iris_of
 from kgwb.systems.surveyor.records import (
     Asked,
     Draft,
@@ -91,9 +92,9 @@ def excerpt_for_question(
 
     ranks: dict[int, tuple[bool, bool, bool, bool]] = {}
     for position, group in enumerate(writer.groups):
-        classes = _classes_of(position, writer)
+        classes = iris_of(group)
         is_unwanted = wanted.isdisjoint(classes)
-        if is_unwanted and writer.is_position_inlined(position):
+        if is_unwanted and writer.is_inlined(group):
             continue
         lacks_value = value_predicates.isdisjoint(prop.predicate for prop in group.properties)
         ranks[position] = (requested.isdisjoint(classes), is_unwanted, lacks_value, not classes)
@@ -116,15 +117,6 @@ def _class_names_in(mentions: Mentions) -> list[str]:
     return names
 
 
-def _classes_of(position: int, writer: SurveyWriter) -> set[URIRef]:
-    """Return the classes in the group at a position; empty for the things without a class."""
-    classes = set()
-    for surveyed in writer.classes_of(position):
-        if surveyed.iri:
-            classes.add(surveyed.iri)
-    return classes
-
-
 def _write_excerpt(
     positions: Iterable[int], named: Set[int], writer: SurveyWriter, run: Run
 ) -> Part:
@@ -135,9 +127,7 @@ def _write_excerpt(
     follow, and a line that names the groups that were left out; these lines are not counted.
     """
     max_chars = SurveyorSettings.of_run(run).survey_tokens * CHARS_PER_TOKEN
-    near: set[int] = set()
-    for position in named:
-        near |= writer.positions_led_to(writer.groups[position].properties)
+    near: set[int] = set().union(*map(writer.positions_led_to, named))
     used_chars = 0
     texts: list[str] = []
     shown: list[int] = []
@@ -145,9 +135,7 @@ def _write_excerpt(
     for position in positions:
         left = max_chars - used_chars
         is_named = position in named
-        text = ""
-        if is_named:
-            text = writer.group_text(position)
+        text = writer.group_text(position) if is_named else ""
         if is_named and (not texts or len(text) <= left):
             shown.append(position)
         else:
@@ -163,7 +151,7 @@ def _write_excerpt(
 
     lines = [*texts, *writer.remarks()]
     if omitted:
-        titles = ", ".join(map(_format_omitted, omitted, repeat(writer)))
+        titles = ", ".join(_format_omitted(group, writer) for group in omitted)
         lines.append(f"Other classes, not shown here: {titles}")
     names = ClassNames.of_survey(writer)
     return Part(
@@ -197,7 +185,7 @@ def _find_unseen_classes(shown: Iterable[int], writer: SurveyWriter) -> NamedCla
     """
     described: set[URIRef] = set()
     for position in shown:
-        described.update(_classes_of(position, writer))
+        described.update(iris_of(writer.groups[position]))
     unseen: dict[URIRef, str] = {}
     for group in writer.groups:
         for surveyed in (group.top_class, *group.members):
@@ -260,11 +248,10 @@ def find_draft_problems(draft: Draft, mentions: Mentions, part: Part) -> Iterato
         return
     try:
         form = validate_query(draft.sparql).form
-    except GraphError as error:
-        yield error.message
-    else:
         if form not in ("select", "ask"):
             yield f"the query is a {form.upper()}, but only SELECT and ASK can be used here"
+    except GraphError as error:
+        yield error.message
 
 
 @agent("drafter", check=find_draft_problems, kind="model")
@@ -336,15 +323,11 @@ def _find_missing_decision(missing: str, reason: str, more: Sequence[str], part:
     give a reason. The problem of classes that cannot be shown names up to MAX_NAMED_CLASSES that
     can.
     """
-    if missing.strip():
-        return ""
     names = _names_of(part)
-    if names.find_all(more):
-        return ""
-    if not more and reason.strip():
+    if missing.strip() or names.find_all(more):
         return ""
     if not more:
-        return "there is no query, and missing is empty"
+        return "" if reason.strip() else "there is no query, and missing is empty"
     problem = f"nothing more can be shown of {list_first(more)}"
     if names.titles:
         known = list_first(names.titles.values(), MAX_NAMED_CLASSES)
@@ -501,9 +484,7 @@ def _format_terms(
             return format_typed_literal(term, prefix_of, MAX_SHOWN_LITERAL_CHARS)
         return format_exactly(term)
 
-    terms: dict[Term, None] = {}
-    for row in rows:
-        terms.update(dict.fromkeys(term for term in row if term is not None))
+    terms = [term for term in chain.from_iterable(rows) if term is not None]
     return tell_apart(terms, (format_shortly, format_fully, format_exactly))
 
 
@@ -524,17 +505,15 @@ def is_open(mentions: Mentions, drafted: Draft, executed: Executed) -> bool:
     graphs, 16 had one. No sign is a union, a negation, a subquery, a group, or a large result.
     An assumption leaves nothing open: the other readings are offered to the person.
     """
-    if executed.error or executed.contradictions:
-        return True
-    if not all(finding.settled for finding in executed.findings):
+    is_doubtful = not all(finding.settled for finding in executed.findings)
+    if executed.error or executed.contradictions or is_doubtful:
         return True
     is_empty = not executed.rows or has_nothing(executed.rows[0])
     if executed.truth is False or (executed.truth is None and is_empty):
         return True
-    if drafted.asked == "one" and len(executed.rows) > 1:
-        return True
     return (
-        _lacks_number(mentions, drafted.sparql)
+        (drafted.asked == "one" and len(executed.rows) > 1)
+        or _lacks_number(mentions, drafted.sparql)
         or not _uses_names(mentions, drafted.sparql)
         or _selects_label(drafted.sparql)
     )
@@ -642,16 +621,14 @@ def _find_review_problem(reply: ReviewReply) -> str:
 
     A query of blanks is none.
     """
-    has_query = bool(reply.sparql.strip())
-    if has_query == (reply.verdict == "revise"):
+    if bool(reply.sparql.strip()) == (reply.verdict == "revise"):
         return ""
     return "sparql goes with revise, and only with it"
 
 
 def _find_missing_reason(reply: ReviewReply) -> str:
     """Return a problem if a reply says that the graph lacks something, but neither what nor why; else ""."""
-    says_why = bool(reply.missing.strip() or reply.reason.strip())
-    if says_why or reply.verdict != "not in this graph":
+    if reply.missing.strip() or reply.reason.strip() or reply.verdict != NOT_IN_GRAPH:
         return ""
     return "missing is empty"
 

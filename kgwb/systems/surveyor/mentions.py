@@ -8,12 +8,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import cached_property, lru_cache
+from itertools import chain
 from typing import Self
 
 from rdflib import Literal, URIRef
 
 from kgwb.build import (
     Candidate,
+    ClassGroup,
     Dialogue,
     GoldQuery,
     GraphError,
@@ -108,10 +110,7 @@ class ClassNames:
         The prefixes are those of the writer. The names are kept, because each question needs them
         several times.
         """
-        classes = []
-        for surveyed in writer.survey.classes:
-            if surveyed.iri:
-                classes.append((surveyed.iri, surveyed.name))
+        classes = [(each.iri, each.name) for each in writer.survey.classes if each.iri]
         return cls(tuple(classes), writer.prefixes)
 
     def find(self, text: str) -> tuple[URIRef, ...]:
@@ -126,11 +125,8 @@ class ClassNames:
         without_number = re.sub(r" \d+$", "", text)
         by_identity, by_name, by_folded_text = self._classes_by_text
         for wanted in (text, without_number):
-            found = (
-                by_identity.get(wanted)
-                or by_name.get(wanted)
-                or by_folded_text.get(wanted.casefold())
-            )
+            found = by_identity.get(wanted) or by_name.get(wanted)
+            found = found or by_folded_text.get(wanted.casefold())
             if found:
                 return tuple(found)
         return ()
@@ -140,10 +136,7 @@ class ClassNames:
 
         The order is that of the texts. Texts that mean no class are left out.
         """
-        found: dict[URIRef, None] = {}
-        for text in texts:
-            found.update(dict.fromkeys(self.find(text)))
-        return tuple(found)
+        return tuple(dict.fromkeys(chain.from_iterable(map(self.find, texts))))
 
 
 def titles_to_choose_from(writer: SurveyWriter) -> tuple[str, ...]:
@@ -153,12 +146,15 @@ def titles_to_choose_from(writer: SurveyWriter) -> tuple[str, ...]:
     """
     title_of = ClassNames.of_survey(writer).titles
     titles: dict[str, None] = {}
-    for position, group in enumerate(writer.groups):
+    for group in writer.groups:
         if group.top_class.iri:
-            for surveyed in writer.classes_of(position):
-                if surveyed.iri:
-                    titles[title_of[surveyed.iri]] = None
+            titles.update(dict.fromkeys(map(title_of.__getitem__, iris_of(group))))
     return tuple(titles)[:MAX_TITLES]
+
+
+def iris_of(group: ClassGroup) -> list[URIRef]:
+    """Return the classes that a group describes; empty for the things without a class."""
+    return [surveyed.iri for surveyed in group.classes if surveyed.iri]
 
 
 def choose_titles(names: Iterable[str], titles: Iterable[str]) -> tuple[str, ...]:
@@ -175,11 +171,10 @@ def choose_titles(names: Iterable[str], titles: Iterable[str]) -> tuple[str, ...
         titles_by_name[TITLE_ENDING.sub("", title).casefold()].append(title)
     chosen: dict[str, None] = {}
     for name in names:
+        folded = name.casefold()
+        meant = titles_by_folded.get(folded) or titles_by_name.get(folded) or []
         if name in known_titles:
             meant = [name]
-        else:
-            folded = name.casefold()
-            meant = titles_by_folded.get(folded) or titles_by_name.get(folded) or []
         chosen.update(dict.fromkeys(meant))
     return tuple(chosen)
 
@@ -243,10 +238,8 @@ def _describe_turns(dialogue: Dialogue) -> list[dict[str, object]]:
     described: list[dict[str, object]] = []
     for turn in dialogue.turns[-MAX_EARLIER_TURNS:]:
         answers = list(turn.answers[:MAX_EARLIER_ANSWERS])
-        data: dict[str, object] = {
-            "question": turn.standalone or turn.question,
-            "answers": answers,
-        }
+        question = turn.standalone or turn.question
+        data: dict[str, object] = {"question": question, "answers": answers}
         if len(turn.answers) > len(answers):
             data["more_answers"] = len(turn.answers) - len(answers)
         described.append(data)
@@ -285,22 +278,18 @@ def drop_unrelated(
     for candidate in retrieved.candidates:
         if not _shares_only_weak_words(retrieved.entity, candidate.label, kinds):
             fitting.append(candidate)
-    retrieved = replace(retrieved, candidates=tuple(fitting))
     exact = [candidate for candidate in fitting if is_exact_match(candidate)]
     if not exact or len(exact) == len(fitting):
-        return retrieved
+        return replace(retrieved, candidates=tuple(fitting))
     names = ClassNames.of_survey(writer)
-    wanted = list(chosen)
-    for candidate in exact:
-        wanted += candidate.types
+    wanted = chain(chosen, *(candidate.types for candidate in exact))
     classes = set(names.find_all(wanted))
     related = set(classes)
-    for position in range(len(writer.groups)):
-        members = {surveyed.iri for surveyed in writer.classes_of(position) if surveyed.iri}
-        if not members.isdisjoint(classes):
-            related |= members
+    for members in map(iris_of, writer.groups):
+        if not classes.isdisjoint(members):
+            related.update(members)
     kept = []
-    for candidate in retrieved.candidates:
+    for candidate in fitting:
         if candidate in exact or not related.isdisjoint(names.find_all(candidate.types)):
             kept.append(candidate)
     if len(kept) == 1:
@@ -330,10 +319,7 @@ def find_values(
     candidates are looked up, and the predicates of MAX_CANDIDATES_WITH_RELATIONS at most.
     """
     limit = SurveyorSettings.of_run(run).name_candidates
-    fitting = []
-    for candidate in retrieved.candidates:
-        if _has_codes_of(name, candidate.label):
-            fitting.append(candidate)
+    fitting = [each for each in retrieved.candidates if _has_codes_of(name, each.label)]
     candidates = _alternate_types(fitting)[:limit]
     candidate_iris = {candidate.iri for candidate in retrieved.candidates}
     values: dict[tuple[URIRef, Term], ValueMatch] = {}
@@ -378,12 +364,9 @@ def _shares_only_weak_words(name: str, label: str, kinds: Collection[str]) -> bo
     weak = []
     strong = []
     for written in name.split():
-        is_short = len(written) <= MAX_WEAK_WORD_CHARS
         is_plain = written.isascii() and written.isalpha() and written.islower()
-        if normalize(written) in kinds:
+        if normalize(written) in kinds or (is_plain and len(written) <= MAX_WEAK_WORD_CHARS):
             weak.append(normalize(written))
-        elif is_short and is_plain:
-            weak.append(written)
         else:
             strong += normalize(written).split()
     if not strong or not set(weak).intersection(label_words):
@@ -397,11 +380,10 @@ def _shares_only_weak_words(name: str, label: str, kinds: Collection[str]) -> bo
 
 def find_comments(name: str, notes: Iterable[tuple[URIRef, str]]) -> tuple[tuple[URIRef, str], ...]:
     """Return the classes and predicates whose description has a name as whole words."""
-    normal_name = normalize(name)
-    found = []
-    for iri, note in notes:
-        if len(normal_name) > 1 and f" {normal_name} " in f" {normalize(note)} ":
-            found.append((iri, note))
+    words = normalize(name)
+    if len(words) < 2:
+        return ()
+    found = [(iri, note) for iri, note in notes if f" {words} " in f" {normalize(note)} "]
     return tuple(found[:MAX_COMMENTS])
 
 
@@ -415,8 +397,7 @@ def _alternate_types(candidates: Iterable[Candidate]) -> list[Candidate]:
     ranks: dict[Candidate, tuple[bool, int]] = {}
     counts = Counter[tuple[str, ...]]()
     for candidate in candidates:
-        is_inexact = candidate.score < 1
-        ranks[candidate] = (is_inexact, counts[candidate.types])
+        ranks[candidate] = (candidate.score < 1, counts[candidate.types])
         counts[candidate.types] += 1
     return sorted(ranks, key=ranks.__getitem__)
 
@@ -466,13 +447,9 @@ def _look_up_terms(
         relations = [name for _, name in named.get("predicates", ())]
         relations += [f"{name} (incoming)" for _, name in named.get("incoming", ())]
         types_of_it = tuple(dict.fromkeys(name for _, name in named["classes"]))
-        described.append(
-            replace(
-                candidate,
-                types=types_of_it or candidate.types,
-                relations=tuple(dict.fromkeys(relations)) or candidate.relations,
-            )
-        )
+        types_of_it = types_of_it or candidate.types
+        relations_of_it = tuple(dict.fromkeys(relations)) or candidate.relations
+        described.append(replace(candidate, types=types_of_it, relations=relations_of_it))
     return described, tuple(used)
 
 
@@ -498,14 +475,14 @@ def format_mentions(mentions: Mentions, prefixes: Prefixes) -> str:
         if not mention.candidates and not mention.values and not mention.comments:
             heading += ": nothing found"
         lines.append(heading)
-        exact = [match for match in mention.values if match.exact]
-        others = [match for match in mention.values if not match.exact]
-        for match in exact:
-            lines.append(f"  {_format_value(match, text_of[match.value], prefix_of)}")
+        lines_of_values: dict[bool, list[str]] = {True: [], False: []}
+        for match in mention.values:
+            text = _format_value(match, text_of[match.value], prefix_of)
+            lines_of_values[match.exact].append(f"  {text}")
+        lines += lines_of_values[True]
         for candidate in mention.candidates:
             lines.append(f"  {_format_candidate(candidate, used.get(candidate.iri), prefix_of)}")
-        for match in others:
-            lines.append(f"  {_format_value(match, text_of[match.value], prefix_of)}")
+        lines += lines_of_values[False]
         for iri, comment in mention.comments:
             said = quote_text(comment, MAX_COMMENT_CHARS)
             lines.append(f"  stands in the description of {to_curie(iri, prefix_of)}: {said}")
