@@ -39,6 +39,7 @@ from kgwb.systems.ragonite.records import Column, Table
 
 FORMAT_KEY = "kgwb_annotations"
 FORMAT_VERSION = 1
+FIRST_LINE = json.dumps({FORMAT_KEY: FORMAT_VERSION}) + "\n"
 MAX_ANNOTATIONS = 10_000
 
 
@@ -130,18 +131,17 @@ def merge_changes(changes: list[Change]) -> tuple[Change, ...]:
     for change in changes:
         place = (change.table, change.column)
         known = merged.get(place, Change(*place))
-        data = to_data(change)
-        values = {name: value for name, value in data.items() if value is not None}
+        values = {name: value for name, value in to_data(change).items() if value is not None}
         merged[place] = replace(known, **values)
     return tuple(merged.values())
 
 
 def add_changes(path: Path, changes: list[Change]) -> None:
     """Write changes at the end of a file, which is created if it is missing. Raises SettingError."""
-    lines = [_to_line(change) for change in changes]
+    lines = list(map(_to_line, changes))
     try:
         if not path.exists():
-            lines.insert(0, json.dumps({FORMAT_KEY: FORMAT_VERSION}) + "\n")
+            lines.insert(0, FIRST_LINE)
         append_text(path, "".join(lines))
     except OSError as error:
         raise _not_written(path, error) from error
@@ -155,10 +155,8 @@ def undo_change(path: Path) -> Change:
             f"the annotations {path} have no change to undo",
             hint="change a table or a column first",
         )
-    header = json.dumps({FORMAT_KEY: FORMAT_VERSION}) + "\n"
-    lines = [_to_line(change) for change in changes[:-1]]
     try:
-        write_atomically(path, [header, *lines])
+        write_atomically(path, [FIRST_LINE, *map(_to_line, changes[:-1])])
     except OSError as error:
         raise _not_written(path, error) from error
     return changes[-1]
@@ -260,7 +258,7 @@ class Annotator:
             _, column = self._find_column(annotation)
             # Whoever shares a file writes into a prompt: in quotes, it is data like a text of the graph.
             parts = [quote_text(remark, MAX_COMMENT_CHARS), column.comment]
-            comment = "; ".join(part for part in parts if part)
+            comment = "; ".join(filter(None, parts))
             self._set_column(annotation, replace(column, comment=comment, remark=remark))
 
     def _find_column(self, annotation: Change) -> tuple[Table, Column]:
@@ -363,11 +361,9 @@ class Annotator:
                 "choose a name that begins in another way",
             )
         self._execute(annotation, f"ALTER TABLE {table.name} RENAME TO {name}")
-        for column in ("home", "target"):
-            for helper in ("_terms", "_triples"):
-                if (helper, column) != ("_terms", "target"):
-                    set_name = f"UPDATE {helper} SET {column} = ? WHERE {column} = ?"
-                    self._connection.execute(set_name, (name, table.name))
+        for helper, column in (("_terms", "home"), ("_triples", "home"), ("_triples", "target")):
+            set_name = f"UPDATE {helper} SET {column} = ? WHERE {column} = ?"
+            self._connection.execute(set_name, (name, table.name))
         for shown in table.columns:
             places = (f"{name}.{shown.name}", f"{table.name}.{shown.name}")
             self._connection.execute(SET_PLACE_SQL, places)
@@ -378,10 +374,8 @@ class Annotator:
 
     def _drop_table(self, annotation: Change) -> None:
         table = self._tables[annotation.table]
-        users = []
-        for other in self._tables.values():
-            if other.columns[0].references == table.name:
-                users.append(other.name)
+        others = self._tables.values()
+        users = [other.name for other in others if other.columns[0].references == table.name]
         if users:
             raise _refuse(
                 annotation,

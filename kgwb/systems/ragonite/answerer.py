@@ -188,8 +188,6 @@ def _define_tables(sources: Iterable[Source], settings: RagoniteSettings) -> str
     They have room for ``settings.schema_tokens``; other tables are only named. Empty without SQL.
     """
     tables = dict.fromkeys(chain.from_iterable(source.tables for source in sources))
-    if not tables:
-        return ""
     return Schema(tuple(tables), 0, 0).format_tables(settings.schema_tokens)
 
 
@@ -231,25 +229,21 @@ def build_answer(question: str, cited: CitedAnswer, run: Run) -> Answer:
     it has the triples of these sources as its evidence, and no reason. The queries of the answer are those SPARQL
     queries that could be run. The graph is asked for display names only.
     """
-    queries = []
-    for source in cited.sources:
-        if source.tool == "sparql" and not source.error:
-            queries.append(source.title)
+    asked = [each for each in cited.sources if each.tool == "sparql" and not each.error]
+    queries = tuple(source.title for source in asked)
     if not cited.values:
         reason = f"{NOT_IN_GRAPH}: {cited.reason or cited.text}"
-        return Answer("list", queries=tuple(queries), text=cited.text, reason=reason)
+        return Answer("list", queries=queries, text=cited.text, reason=reason)
     if _is_none(cited):
-        triples = chain.from_iterable(
-            source.triples for source in _sources_of(cited.values[0], cited)
-        )
-        evidence = tuple(dict.fromkeys(triples))[:MAX_TRIPLES_PER_VALUE]
-        answer = Answer("list", queries=tuple(queries), text=cited.text, evidence=evidence)
+        evidence = tuple(_triples_of(_sources_of(cited.values[0], cited)))
+        evidence = evidence[:MAX_TRIPLES_PER_VALUE]
+        answer = Answer("list", queries=queries, text=cited.text, evidence=evidence)
         return read_values(run.kg, answer)
     values: dict[Value, None] = {}
     for cited_value in cited.values:
         for term in _find_terms(cited_value, cited, run):
             values[_make_value(term, cited_value, cited, question)] = None
-    answer = Answer(cited.kind, tuple(values), tuple(queries), cited.text)
+    answer = Answer(cited.kind, tuple(values), queries, cited.text)
     return read_values(run.kg, answer)
 
 
@@ -296,6 +290,11 @@ def _sources_of(cited_value: CitedValue, cited: CitedAnswer) -> list[Source]:
     return [cited.sources[number - 1] for number in cited_value.sources]
 
 
+def _triples_of(sources: Iterable[Source]) -> list[Triple]:
+    """Return the triples of sources, each once."""
+    return list(dict.fromkeys(chain.from_iterable(source.triples for source in sources)))
+
+
 def _make_value(term: Term, cited_value: CitedValue, cited: CitedAnswer, question: str) -> Value:
     """Return a term that a cited value stands for as a value of the answer, with its label and its support.
 
@@ -304,14 +303,12 @@ def _make_value(term: Term, cited_value: CitedValue, cited: CitedAnswer, questio
     MAX_TRIPLES_PER_VALUE.
     """
     sources = _sources_of(cited_value, cited)
-    all_triples = chain.from_iterable(source.triples for source in sources)
-    triples = list(dict.fromkeys(all_triples))
     names: dict[Term, str] = {}
     for source in sources:
         for text, named_term in source.terms:  # ids come first, and are replaced by names
             names[named_term] = text
     question_and_answer = f"{question} {cited.text}".casefold()
-    support = _choose_support(term, triples, names, question_and_answer)
+    support = _choose_support(term, _triples_of(sources), names, question_and_answer)
     label = names.get(term, cited_value.value)
     texts = [CitedText(source.file, source.place, source.text) for source in sources if source.file]
     return Value(term, label, tuple(support[:MAX_TRIPLES_PER_VALUE]), texts=tuple(texts))
@@ -326,13 +323,10 @@ def _choose_support(
     and the answer in lower case. If there are none, all triples at the term are returned; if it has
     none, all triples.
     """
-    triples_at_term = [triple for triple in triples if term in triple[::2]]
-    candidates = triples_at_term or triples
+    candidates = [triple for triple in triples if term in triple[::2]] or triples
     support = []
     for triple in candidates:
-        subject, _, object_ = triple
-        other_ends = [end for end in (subject, object_) if end != term]
-        labels = [names.get(end, str(end)) for end in other_ends]
+        labels = [names.get(end, str(end)) for end in triple[::2] if end != term]
         if all(label.casefold() in text for label in labels):
             support.append(triple)
     return support or candidates
@@ -367,11 +361,8 @@ class Citation:
         """
         wanted = fold(self.text)
         for find_meanings in (shown_meanings, support_meanings):
-            found: dict[Meaning, None] = {}
-            for source in sources:
-                for meaning in find_meanings(source):
-                    if fold(meaning.text) == wanted:
-                        found[meaning] = None
+            meanings = chain.from_iterable(map(find_meanings, sources))
+            found = dict.fromkeys(each for each in meanings if fold(each.text) == wanted)
             if found:
                 return list(found)
         return []
@@ -394,14 +385,9 @@ class Citation:
         self, found: Iterable[Meaning], sources: Iterable[Source]
     ) -> list[Meaning]:
         """Return the meanings in their order, but for names of things whose ids the sources show."""
-        with_id = set()
-        for source in sources:
-            for meaning in shown_meanings(source):
-                if meaning.kind == "id":
-                    with_id.add(meaning.term)
-        return [
-            meaning for meaning in found if meaning.kind != "name" or meaning.term not in with_id
-        ]
+        shown = chain.from_iterable(map(shown_meanings, sources))
+        with_id = {meaning.term for meaning in shown if meaning.kind == "id"}
+        return [each for each in found if each.kind != "name" or each.term not in with_id]
 
 
 def shown_meanings(source: Source) -> Iterator[Meaning]:
@@ -466,11 +452,8 @@ def _shows_id(source: Source, id_: str) -> bool:
     """
     if source.tool == "passages":
         return id_ == source.title or f"[{id_}]" in f"{source.title} {source.text}"
-    for row in source.rows:
-        for cell in row:
-            if id_ == cell or id_ in cell.split(","):
-                return True
-    return False
+    cells = chain.from_iterable(source.rows)
+    return any(id_ == cell or id_ in cell.split(",") for cell in cells)
 
 
 def make_answer_rung(run: Run, gold: GoldQuery) -> Rung | None:
@@ -483,8 +466,6 @@ def make_answer_rung(run: Run, gold: GoldQuery) -> Rung | None:
     if gold_source is None:
         return None
     number = len(sources) + 1
-    values = []
-    for cells in gold_source.rows:
-        values.append(CitedValue(cells[0], (number,)))
-    cited = CitedAnswer("gold", gold.kind, tuple(values), (*sources, gold_source))
+    values = tuple(CitedValue(cells[0], (number,)) for cells in gold_source.rows)
+    cited = CitedAnswer("gold", gold.kind, values, (*sources, gold_source))
     return Rung("answerer", {"answerer": cited})

@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from decimal import Context, Decimal
+from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -65,23 +66,21 @@ class DecimalSum:
         self._fractions = 0
         """The values that are no integers. Without any, the result is an integer."""
 
-    def step(self, cell: Cell) -> None:
-        """Add a value, unless it is NULL."""
-        self._change(cell, 1)
-
-    def inverse(self, cell: Cell) -> None:
-        """Take out a value that left the window."""
-        self._change(cell, -1)
-
-    def _change(self, cell: Cell, sign: int) -> None:
+    def step(self, cell: Cell, sign: int = 1) -> None:
+        """Add a value, unless it is NULL; take it out with ``sign`` -1."""
         if cell is None:
             return
         number = parse_number(cell)
-        signed = CONTEXT.multiply(number_to_decimal(number), Decimal(sign))
+        # As it is written: 0.1, and not 0.1000000000000000055.
+        signed = CONTEXT.multiply(Decimal(repr(number)), Decimal(sign))
         self._total = CONTEXT.add(self._total, signed)
         self._count += sign
         if isinstance(number, float):
             self._fractions += sign
+
+    def inverse(self, cell: Cell) -> None:
+        """Take out a value that left the window."""
+        self.step(cell, -1)
 
     def value(self) -> float | None:
         """Return the present result."""
@@ -117,11 +116,6 @@ def parse_number(cell: float | str | bytes) -> float:
     return float(match[1]) if match else 0.0
 
 
-def number_to_decimal(number: float) -> Decimal:
-    """Return a number with the digits by which it is written: 0.1 and not 0.1000000000000000055."""
-    return Decimal(repr(number))
-
-
 def use_decimal_sums(connection: sqlite3.Connection) -> None:
     """Replace the functions sum and avg of a connection, also as window functions."""
     connection.create_window_function("sum", 1, DecimalSum)
@@ -134,7 +128,7 @@ STORED_SQL = (
     'SELECT DISTINCT "{column}" FROM "{table}" WHERE "{column}" IN (SELECT value FROM json_each(?))'
 )
 """Selects those of some values that a column has."""
-TERMS_BY_ID_SQL = "SELECT id, term FROM _terms WHERE id IN (SELECT value FROM json_each(?))"
+TERMS_BY_ID_SQL = "SELECT id, name, term FROM _terms WHERE id IN (SELECT value FROM json_each(?))"
 TERMS_BY_NAME_SQL = "SELECT id, term FROM _terms WHERE home = ? AND name = ?"
 TRIPLES_SQL = """
 SELECT subject, s.name, s.term, value, cell, low FROM _triples JOIN _terms s ON s.id = subject
@@ -298,7 +292,7 @@ class CellReader:
         """Return the meanings of the ids of things in a row, and add the ids to ``thing_ids``."""
         self.thing_ids |= ids
         rows = self._fetch(TERMS_BY_ID_SQL, _to_json(ids))
-        return [Meaning(self._to_text(id_), term_from_json(term), "id") for id_, term in rows]
+        return [Meaning(self._to_text(id_), term_from_json(term), "id") for id_, _, term in rows]
 
     def _read_name(self, cell: Cell, place: Place, ids_in_row: Set[str], row: Row) -> list[Meaning]:
         """Return a meaning for each thing of a table that a name may stand for.
@@ -308,9 +302,7 @@ class CellReader:
         added to ``thing_ids``. Empty if the table has no such name.
         """
         terms = dict(self._fetch(TERMS_BY_NAME_SQL, place.table.name, cell))
-        candidates = set(terms)
-        if len(candidates) > 1:
-            candidates = candidates & ids_in_row or candidates
+        candidates = terms.keys() & ids_in_row or set(terms)
         for value, origins in row:
             for other in origins:
                 is_same_table = other.table.name == place.table.name
@@ -322,10 +314,8 @@ class CellReader:
         if is_certain:
             self.thing_ids |= candidates
         text = self._to_text(cell)
-        return [
-            Meaning(text, term_from_json(terms[id_]), "name", is_certain)
-            for id_ in sorted(candidates)
-        ]
+        named = [term_from_json(terms[id_]) for id_ in sorted(candidates)]
+        return [Meaning(text, term, "name", is_certain) for term in named]
 
     def _read_value(self, cell: Cell, place: Place, ids_in_row: Set[str]) -> list[Meaning]:
         """Return a meaning for each term that a value may be, of the things in the row if it has any of them.
@@ -349,8 +339,7 @@ class CellReader:
             else:
                 found[triple.object, "value"] = None
         text = self._to_text(cell)
-        is_certain = len(found) == 1
-        return [Meaning(text, term, kind, is_certain) for term, kind in found]
+        return [Meaning(text, term, kind, len(found) == 1) for term, kind in found]
 
     def _find_triples(
         self, cell: Cell, place: Place, subject_ids: Set[str] | None = None
@@ -363,8 +352,7 @@ class CellReader:
         name = f"{place.table.name}.{place.column.name}"
         if subject_ids is not None:
             ids = _to_json(subject_ids)
-            rows = self._fetch(TRIPLES_OF_SUBJECTS_SQL, name, cell, cell, ids)
-            return _to_triples(rows, cell)
+            return _to_triples(self._fetch(TRIPLES_OF_SUBJECTS_SQL, name, cell, cell, ids), cell)
         if (name, cell) not in self._triples:
             rows = self._fetch(TRIPLES_SQL, name, cell, cell)
             self._triples[name, cell] = _to_triples(rows, cell)
@@ -384,11 +372,9 @@ def _to_triples(rows: Iterable[Sequence[Any]], cell: Cell) -> list[StoredTriple]
     Its type counts: 5 is not "5", which SQLite takes for equal.
     """
     triples = []
-    for subject_id, name, subject, value, *cells in rows:
-        if cell in cells:
-            triples.append(
-                StoredTriple(subject_id, name, term_from_json(subject), term_from_json(value))
-            )
+    for subject_id, name, *terms, shown, low in rows:
+        if cell in (shown, low):
+            triples.append(StoredTriple(subject_id, name, *map(term_from_json, terms)))
     return triples
 
 
@@ -405,9 +391,9 @@ def _choose_origins(name: str, cells: Sequence[Cell], places: Sequence[Place]) -
     are those that have any, as in a UNION. Empty cells do not count. Empty if no column has any.
     """
     values = [cell for cell in cells if cell is not None]
-    complete = [place for place in places if all(_has(place, cell) for cell in values)]
+    complete = [place for place in places if all(map(partial(_has, place), values))]
     if not complete:
-        return [place for place in places if any(_has(place, cell) for cell in values)]
+        return [place for place in places if any(map(partial(_has, place), values))]
     same_name = [place for place in complete if place.column.name == name.lower()]
     return same_name or complete
 
@@ -424,12 +410,8 @@ def _ids_in(cell: Cell, place: Place) -> list[str]:
     """
     if not isinstance(cell, str):
         return []
-    if cell in place.stored:
-        return [cell]
-    parts = cell.split(",")
-    if all(part in place.stored for part in parts):
-        return parts
-    return []
+    parts = [cell] if cell in place.stored else cell.split(",")
+    return parts if place.stored.issuperset(parts) else []
 
 
 def _parts_of(cell: Cell) -> list[Cell]:
@@ -479,16 +461,13 @@ def meanings_of_rows(
         terms = [term for term in row if term is not None]
         iris = [term for term in terms if isinstance(term, URIRef)]
         for term in terms:
-            named = []
+            text = texts[term]
+            found = [Meaning(text, term, "id")]
             if isinstance(term, Literal):
                 named = [iri for iri in iris if is_name_of(term, names.get(iri, ""))]
-            if named:
-                found = [Meaning(texts[term], iri, "name") for iri in named]
-            elif isinstance(term, Literal):
-                found = [Meaning(texts[term], term, "value")]
-            else:
-                found = [Meaning(texts[term], term, "id")]
-            if isinstance(term, URIRef) and names.get(term):
+                found = [Meaning(text, iri, "name") for iri in named]
+                found = found or [Meaning(text, term, "value")]
+            elif isinstance(term, URIRef) and names.get(term):
                 found.append(Meaning(names[term], term, "name"))
             meanings.update(dict.fromkeys(found))
     return tuple(meanings)
@@ -511,7 +490,6 @@ SELECT n FROM (SELECT n, place FROM _triples WHERE subject IN things
   UNION SELECT n, place FROM _triples WHERE object IN things) WHERE place IN (SELECT value FROM json_each(?2))
 """
 """Selects the triples in the given columns at the things with the given ids."""
-THINGS_SQL = "SELECT id, name, term FROM _terms WHERE id IN (SELECT value FROM json_each(?))"
 SUPPORT_OF_PASSAGE_SQL = "SELECT triple FROM _facts WHERE passage = ?"
 
 
@@ -610,8 +588,8 @@ class Database:
                 return Source("sql", query, error="it is no SELECT")
             kept_rows = rows[: settings.rows]
             max_chars = MAX_VALUE_CHARS if settings.whole_values else MAX_CELL_CHARS
-            columns_read = authorizer.columns_read
-            reader = CellReader(self._connection, self.schema, columns_read, max_chars)
+            reader = CellReader(self._connection, self.schema, authorizer.columns_read, max_chars)
+            read = authorizer.tables_read
             source = Source(
                 "sql",
                 query,
@@ -620,16 +598,12 @@ class Database:
                 whole=settings.whole_values,
                 cut=len(rows) > len(kept_rows),
                 meanings=reader.read(columns, kept_rows),
-                tables=self._tables_named(authorizer.tables_read),
+                tables=tuple(each for each in self.schema.tables if each.name.lower() in read),
             )
             thing_ids = json.dumps(sorted(reader.thing_ids))
             places = json.dumps(sorted(reader.places_read))
-            things = self._fetch_all(THINGS_SQL, (thing_ids,))
+            things = self._fetch_all(TERMS_BY_ID_SQL, (thing_ids,))
             return self._add_support(source, SUPPORT_OF_ROWS_SQL, (thing_ids, places), things)
-
-    def _tables_named(self, names: set[str]) -> tuple[Table, ...]:
-        """Return the induced tables of these names, which are in lower case, the largest first."""
-        return tuple(table for table in self.schema.tables if table.name.lower() in names)
 
     def search_passages(
         self, sentence: str, embeddings: Embeddings, settings: RagoniteSettings
@@ -662,9 +636,8 @@ class Database:
 
         A passage that is the first of both has the score 1.
         """
-        by_meaning = [number for number, _ in nearest]
         scores: dict[int, float] = defaultdict(float)
-        for ranking in (by_meaning, by_words):
+        for ranking in ([number for number, _ in nearest], by_words):
             for rank, number in enumerate(ranking):
                 scores[number] += RRF_CONSTANT / 2 / (RRF_CONSTANT + rank)
         return scores
@@ -758,8 +731,8 @@ def read_places(connection: sqlite3.Connection) -> Mapping[int, tuple[str, str]]
 
     Empty for a database without documents.
     """
-    tables = connection.execute("SELECT 1 FROM sqlite_master WHERE name = '_documents'").fetchall()
-    if not tables:
+    is_there = "SELECT 1 FROM sqlite_master WHERE name = '_documents'"
+    if not connection.execute(is_there).fetchall():
         return {}
     rows = connection.execute("SELECT passage, file, place FROM _documents")
     return {number: (file, place) for number, file, place in rows}
@@ -774,8 +747,7 @@ def read_schema(connection: sqlite3.Connection) -> Schema:
 
 def write_schema(connection: sqlite3.Connection, schema: Schema) -> None:
     """Replace the schema that is stored in a database."""
-    text = json.dumps(to_data(schema))
-    connection.execute("UPDATE _schema SET json = ?", (text,))
+    connection.execute("UPDATE _schema SET json = ?", (json.dumps(to_data(schema)),))
 
 
 def read_reasons(connection: sqlite3.Connection) -> tuple[tuple[str, int], ...]:

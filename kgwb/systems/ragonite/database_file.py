@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
@@ -60,12 +61,6 @@ class Extension:
     """Changes a database. Raises SettingError if the content does not fit it."""
     notes: tuple[str, ...] = ()
     """What a person should know of it, such as files that were left out."""
-
-
-def identify_extensions(extensions: Sequence[Extension]) -> str:
-    """Return a hash of what some extensions do to a database, in their order."""
-    parts = [f"{extension.kind} {extension.identity}" for extension in extensions]
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
 
 
 def resolve_extension(
@@ -254,8 +249,7 @@ class PassageWriter:
         """
         predicates = sorted({predicate for _, predicate, _ in self.database.triples})
         prefixes: dict[str, str] = {}
-        for predicate in predicates:
-            namespace, _ = split_iri(predicate)
+        for namespace, _ in map(split_iri, predicates):
             if namespace not in prefixes:
                 prefixes[namespace] = choose_prefix(namespace, prefixes.values())
         names = self.database.names
@@ -311,8 +305,9 @@ class PassageWriter:
                 facts.append(self._make_fact(number, frozenset([term])))
         facts.sort(key=lambda fact: self._relation_ranks.get(fact.relation, 2))
         name = self._name_of(term)
-        id_ = self.database.id_by_term[term]
-        title = name if name == id_ else f"{name} [{id_}]"
+        title = name
+        if name != self.database.id_by_term[term]:
+            title = self._name_fully(term)
         if self.by_fact:
             passages = [join_facts(name, facts)]
         else:
@@ -331,10 +326,10 @@ class PassageWriter:
         behind it, and anything else its id in square brackets. Subjects of incoming triples count
         only with reverse facts.
         """
-        neighbours = [self.database.triples[number][2] for number in self._outgoing.get(term, ())]
+        triples = self.database.triples
+        neighbours = [triples[number][2] for number in self._outgoing.get(term, ())]
         if self.reverse_facts and not self.by_fact:
-            for number in self._incoming.get(term, ()):
-                neighbours.append(self.database.triples[number][0])
+            neighbours += [triples[number][0] for number in self._incoming.get(term, ())]
         return tell_apart(neighbours, (self._name_of, self._name_fully, self._name_exactly))
 
     def _make_fact(self, number: int, path: frozenset[Term]) -> Fact:
@@ -427,14 +422,13 @@ class PassageWriter:
         triples count as written from then on. With the setting ``lowercases`` the text is in lower
         case.
         """
-        number = self._passage_count
-        self._passage_count += 1
         self._written_triples.update(passage.triples)
         connection = self.database.connection
         text = passage.text.lower() if self.lowercases else passage.text
-        insert_passage(connection, number, title, text)
-        for triple_number in passage.triples:
-            connection.execute("INSERT INTO _facts VALUES (?, ?)", (number, triple_number))
+        insert_passage(connection, self._passage_count, title, text)
+        facts = [(self._passage_count, number) for number in passage.triples]
+        connection.executemany("INSERT INTO _facts VALUES (?, ?)", facts)
+        self._passage_count += 1
 
 
 def split_into_passages(name: str, facts: Iterable[Fact]) -> Iterator[Passage]:
@@ -448,10 +442,8 @@ def split_into_passages(name: str, facts: Iterable[Fact]) -> Iterator[Passage]:
     facts_by_relation: dict[str, list[Fact]] = {"": []}
     for fact in facts:
         facts_by_relation.setdefault(fact.relation, []).append(fact)
-    triples: list[int] = []
-    for fact in facts_by_relation.pop(""):
-        triples += fact.triples
-
+    unworded = facts_by_relation.pop("")
+    triples = list(chain.from_iterable(fact.triples for fact in unworded))
     text = ""
     for relation, group in facts_by_relation.items():
         for start in range(0, len(group), MAX_OBJECTS_PER_SENTENCE):
@@ -514,19 +506,19 @@ def open_database(
     setting ``part`` or an extension that does not fit, EmbeddingError, and what the graph raises.
     """
     path = _database_path(kg, settings)
-
-    def make() -> Database:
-        return _make_database(path, kg, settings, embeddings)
-
-    induced = _open_file(path, lambda made_at: _is_current(kg, made_at), make)
+    make = partial(_make_database, path, kg, settings, embeddings)
+    induced = _open_file(path, partial(_is_current, kg), make)
     if not extensions:
         return induced
-    extended_path = path.with_stem(f"{path.stem}-{identify_extensions(extensions)}")
-
-    def extend() -> Database:
-        return _extend_database(extended_path, induced, extensions, embeddings)
-
+    parts = "\n".join(f"{extension.kind} {extension.identity}" for extension in extensions)
+    extended_path = path.with_stem(f"{path.stem}-{_hash(parts)}")
+    extend = partial(_extend_database, extended_path, induced, extensions, embeddings)
     return _open_file(extended_path, lambda made_at: made_at >= induced.made_at, extend)
+
+
+def _hash(text: str) -> str:
+    """Return a hash of a text for the name of a file."""
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def _open_file(
@@ -550,12 +542,11 @@ def _database_path(kg: Graph, settings: RagoniteSettings) -> Path:
     Its name is a hash of all that the content depends on: the version, the identity and vocabulary
     of the graph, muted triples, and ``RagoniteSettings.database_options``.
     """
-    graph = f"{kg.identity} {kg.vocabulary!r}"
-    content = f"{DATABASE_VERSION} {graph} {dict(settings.database_options)!r}"
+    options = dict(settings.database_options)
+    content = f"{DATABASE_VERSION} {kg.identity} {kg.vocabulary!r} {options!r}"
     if kg.muted:
         content += f" {kg.muted!r}"
-    digest = hashlib.sha256(content.encode()).hexdigest()[:32]
-    return cache_dir() / f"ragonite-{digest}.sqlite"
+    return cache_dir() / f"ragonite-{_hash(content)}.sqlite"
 
 
 def _is_current(kg: Graph, made_at: float) -> bool:
@@ -602,16 +593,14 @@ def _make_database(
     vectors raise.
     """
     triples = list(read_triples(kg, settings))
-    terms = chain.from_iterable(triples)
-    iris = {term for term in terms if isinstance(term, URIRef)}
-    names: dict[Term, str] = dict(kg.names(sorted(iris)).items())
-    for page in find_pages(triples, names):
-        names[page] = str(page)
+    terms = set(chain.from_iterable(triples))
+    iris = sorted(term for term in terms if isinstance(term, URIRef))
+    names: dict[Term, str] = dict(kg.names(iris).items())
+    names.update({page: str(page) for page in find_pages(triples, names)})
     with _open_in_memory() as connection:
         builder = DatabaseBuilder(triples, names, kg.vocabulary, connection, settings)
         tables = builder.create_tables()
-        writer = PassageWriter(builder, settings)
-        passage_count = writer.write_passages()
+        passage_count = PassageWriter(builder, settings).write_passages()
         schema = Schema(tables, len(triples), passage_count, read_reasons(connection))
         connection.execute("CREATE TABLE _schema (json TEXT)")
         connection.execute("INSERT INTO _schema VALUES (?)", (json.dumps(to_data(schema)),))

@@ -15,7 +15,7 @@ import sqlite3
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from html.parser import HTMLParser
 from io import BytesIO
 from pathlib import Path
@@ -33,9 +33,8 @@ from kgwb.systems.ragonite.database_file import Extension
 
 DOCUMENTS_SQL = "CREATE TABLE _documents (passage INTEGER PRIMARY KEY, file TEXT, place TEXT)"
 """The table with the file of each passage that comes from a document."""
-_read_folders: dict[str, tuple[FolderState, Documents]] = {}
-"""The documents of the folders that this process has read, with the state of the folder then."""
-
+MAX_KEPT_FOLDERS = 8
+"""Folders whose documents are kept: those that questions are asked over at one time."""
 FolderState = tuple[tuple[str, int, int], ...]
 """The path, the size and the time of change of every file in a folder."""
 
@@ -45,7 +44,7 @@ def open_documents(folder: str) -> Extension:
 
     They are read again if a file has changed. Raises what ``read_documents`` raises.
     """
-    documents = _read_if_changed(folder)
+    documents = _read_in_state(folder, _state_of(folder))
     add = partial(add_documents, documents.texts)
     notes = []
     if documents.skipped_files:
@@ -55,15 +54,10 @@ def open_documents(folder: str) -> Extension:
     return Extension("documents", folder, documents.identity, add, tuple(notes))
 
 
-def _read_if_changed(folder: str) -> Documents:
-    """Return the documents in a folder; from memory if no file has changed since they were read."""
-    state = _state_of(folder)
-    known = _read_folders.get(folder)
-    if known is not None and known[0] == state:
-        return known[1]
-    documents = read_documents(folder)
-    _read_folders[folder] = (state, documents)
-    return documents
+@lru_cache(maxsize=MAX_KEPT_FOLDERS)
+def _read_in_state(folder: str, state: FolderState) -> Documents:
+    """Return the documents in a folder; those of a state that was read before are kept."""
+    return read_documents(folder)
 
 
 def _state_of(folder: str) -> FolderState:
@@ -83,8 +77,8 @@ def add_documents(texts: Iterable[DocumentText], connection: sqlite3.Connection)
     A passage has the file, the place and the heading as its title, and no triples.
     """
     connection.execute(DOCUMENTS_SQL)
-    [(first,)] = connection.execute("SELECT coalesce(max(n) + 1, 0) FROM _passages").fetchall()
-    number = first
+    schema = read_schema(connection)
+    number = schema.passages
     for text in texts:
         title = f"{text.file}, {text.place}"
         if text.heading:
@@ -93,8 +87,7 @@ def add_documents(texts: Iterable[DocumentText], connection: sqlite3.Connection)
         row = (number, text.file, text.place)
         connection.execute("INSERT INTO _documents VALUES (?, ?, ?)", row)
         number += 1
-    schema = read_schema(connection)
-    write_schema(connection, replace(schema, document_passages=number - first))
+    write_schema(connection, replace(schema, document_passages=number - schema.passages))
 
 
 MAX_FILE_BYTES = 4_000_000

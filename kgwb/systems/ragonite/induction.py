@@ -15,6 +15,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
+from itertools import filterfalse
 from sqlite3 import Connection
 from typing import NamedTuple
 from urllib.parse import quote, urlsplit
@@ -121,8 +122,7 @@ def assign_ids(
             text = SEPARATORS.sub(" ", names[iri])
         ids[iri] = make_unique(text[:MAX_IDENTIFIER_CHARS], used_ids)
     for node in _blank_nodes_by_triples(triples):
-        table = table_by_term.get(node, "node")
-        ids[node] = make_unique(f"{table}_1", used_ids)
+        ids[node] = make_unique(f"{table_by_term.get(node, 'node')}_1", used_ids)
     return ids
 
 
@@ -137,16 +137,13 @@ def find_pages(triples: Iterable[Triple], names: TermNames) -> set[URIRef]:
     They are objects only, have no display name but the one that is made of the IRI, and are at no
     host that an IRI of a subject or a predicate is at.
     """
-    own_hosts: set[str] = set()
     objects: set[URIRef] = set()
     own_terms: set[Term] = set()
     for subject, predicate, object_ in triples:
         own_terms.update((subject, predicate))
         if isinstance(object_, URIRef):
             objects.add(object_)
-    for term in own_terms:
-        if isinstance(term, URIRef):
-            own_hosts.add(_host_of(term))
+    own_hosts = {_host_of(term) for term in own_terms if isinstance(term, URIRef)}
     pages = set()
     for iri in objects - own_terms:
         is_web_page = str(iri).startswith(("http://", "https://"))
@@ -258,8 +255,7 @@ class GraphClasses:
 
         for term, types in self.types.items():
             self.class_sizes.update(types)
-            specific_types = types.difference(GENERIC_CLASSES)
-            if any(str(type_).startswith(SCHEMA_NAMESPACES) for type_ in specific_types):
+            if any(map(_is_of_schema, types.difference(GENERIC_CLASSES))):
                 self.schema_terms.add(term)
         self.schema_terms.update(self.class_sizes)
 
@@ -301,8 +297,14 @@ class GraphClasses:
 
     def _find_root_classes(self, types: Iterable[URIRef]) -> set[URIRef]:
         """Return the highest superclasses of types, but for those of RDF, RDFS, OWL and Wikibase."""
-        own = [type_ for type_ in types if not str(type_).startswith(SCHEMA_NAMESPACES)]
+        own = filterfalse(_is_of_schema, types)
         return {find_root_class(type_, self._superclasses) for type_ in own}
+
+
+def _is_of_schema(iri: URIRef) -> bool:
+    """Return whether a class is one of RDF, RDFS, OWL or Wikibase."""
+    # URIRef has a startswith of its own, which takes no tuple.
+    return str(iri).startswith(SCHEMA_NAMESPACES)
 
 
 def find_root_class(class_iri: URIRef, superclasses: Mapping[Term, URIRef]) -> URIRef:
@@ -455,11 +457,10 @@ class DatabaseBuilder:
             label = " ".join(self.names[iri] for iri in group) or "thing"
             name = make_table_name(label, self._used_table_names)
             name_by_group[group] = name
-            columns = [Column("id", "TEXT PRIMARY KEY"), Column("name", "TEXT")]
-            if self.by_combination:
-                label_name = "label" if group in groups_with_name else "name"
-                columns[1] = Column(label_name, "TEXT NOT NULL")
-            used_names = {column.name for column in columns}
+            label_name = "label" if group in groups_with_name else "name"
+            type_ = "TEXT NOT NULL" if self.by_combination else "TEXT"
+            columns = [Column("id", "TEXT PRIMARY KEY"), Column(label_name, type_)]
+            used_names = {"id", label_name}
             self._class_tables[name] = ClassTable(
                 name, group, sizes[group], columns, used_names, []
             )
@@ -501,7 +502,7 @@ class DatabaseBuilder:
         self.connection.executescript(HELPER_TABLES_SQL)
         self._write_terms()
         self._write_triples()
-        value_tables: dict[Table, ClassTable] = {}
+        tables = []
         for row in self.connection.execute(PREDICATE_GROUPS_SQL).fetchall():
             group = PredicateGroup(*row)
             table = self._class_tables[group.table]
@@ -510,36 +511,20 @@ class DatabaseBuilder:
                 label += f" {group.pair}"
             column_name = make_identifier(label, table.used_names)
             if group.triples > group.subjects:
-                value_tables[self._create_value_table(group, column_name)] = table
+                tables.append(self._create_value_table(group, column_name))
             elif len(table.columns) < MAX_TABLE_COLUMNS:
                 self._add_columns(table, group, column_name)
             else:
                 self._set_place(group, TOO_WIDE_REASON)
 
-        columns_by_class: dict[str, list[Column]] = {}
         for table in self._class_tables.values():
             self._create_class_table(table)
-            columns_by_class[table.name] = list(table.columns)
-        for value_table, table in value_tables.items():
-            columns_by_class[table.name] += value_table.columns
-        tables = []
-        for value_table, table in value_tables.items():
-            columns = self._explain(value_table.columns, columns_by_class[table.name])
-            tables.append(replace(value_table, columns=columns))
-        for table in self._class_tables.values():
             class_iri = self._choose_class(table.group)
-            columns = self._explain(table.columns, columns_by_class[table.name])
-            tables.append(Table(table.name, table.rows, columns, class_iri))
+            tables.append(Table(table.name, table.rows, tuple(table.columns), class_iri))
         tables.sort(key=lambda table: -table.rows)
-        return explain_numbered_tables(tables) if self.writes_comments else tuple(tables)
-
-    def _explain(
-        self, columns: Sequence[Column], all_columns: Sequence[Column]
-    ) -> tuple[Column, ...]:
-        """Return columns as ``explain_numbered_columns`` does, or without any comments."""
         if self.writes_comments:
-            return explain_numbered_columns(columns, all_columns)
-        return tuple(replace(column, comment="") for column in columns)
+            return explain_numbered_names(tables)
+        return tuple(map(_without_comments, tables))
 
     def _choose_class(self, group: TableGroup) -> URIRef | None:
         """Return the class by which a query finds the things of a table, or None if none does.
@@ -694,8 +679,8 @@ class DatabaseBuilder:
         are a column ("cell") that references it. Any other values are a column of texts ("cell"),
         with examples as the comment; ranges have two number columns more, named with "_low" and
         "_high" at the end, made unique and added to ``used_names``. ``not_null`` is " NOT NULL" or
-        "". Nothing is written. Comments are made also without ``writes_comments``: ``_explain``
-        drops them then.
+        "". Nothing is written. Comments are made also without ``writes_comments``:
+        ``create_tables`` drops them then.
         """
         text_type = f"TEXT{not_null}"
         number_type = f"INTEGER{not_null}" if group.is_whole else f"REAL{not_null}"
@@ -749,45 +734,49 @@ def create_table(
     connection.execute(f"INSERT INTO {name} {query}", parameters)
 
 
-def explain_numbered_columns(
-    columns: Sequence[Column], all_columns: Sequence[Column]
-) -> tuple[Column, ...]:
-    """Return the columns of a table with comments that tell those apart whose names differ by a number only.
+def _without_comments(table: Table) -> Table:
+    columns = [replace(column, comment="") for column in table.columns]
+    return replace(table, columns=tuple(columns))
 
-    Of ``name`` and ``name_2``, the one says that it is the label, and the other the predicate.
-    ``all_columns`` has the columns of the class table and of the tables of its values: twins may
-    stand in different tables.
+
+def explain_numbered_names(tables: Sequence[Table]) -> tuple[Table, ...]:
+    """Return tables with comments that tell those apart whose names differ by a number only, and columns.
+
+    Of ``agent`` and ``agent_2``, each says its class; a table of values says its predicate. Of
+    ``name`` and ``name_2``, the one says that it is the label, and the other the predicate. Columns
+    are compared with those of the class table and of the tables of its values: twins may stand in
+    different tables.
     """
-    words = Counter(_without_number(column.name) for column in all_columns if not _is_key(column))
-    explained = []
-    for column in columns:
-        explanation = ""
-        if words[_without_number(column.name)] > 1 and not _is_key(column):
-            explanation = "the key" if column.is_primary_key else "the label"
-            if column.predicate is not None:
-                explanation = f"values of {quote_text(column.predicate)}"
-        comment = "; ".join(filter(None, [explanation, column.comment]))
-        explained.append(replace(column, comment=comment))
-    return tuple(explained)
-
-
-def explain_numbered_tables(tables: Sequence[Table]) -> tuple[Table, ...]:
-    """Return tables with comments that tell those apart whose names differ by a number only.
-
-    Of ``agent`` and ``agent_2``, each says its class; a table of values says its predicate.
-    """
-    words = Counter(_without_number(table.name) for table in tables)
+    table_words = Counter(_without_number(table.name) for table in tables)
+    column_words: dict[str, Counter[str]] = defaultdict(Counter)
+    for table in tables:
+        names = [_without_number(each.name) for each in table.columns if not _is_key(each)]
+        column_words[table.columns[0].references or table.name].update(names)
     explained = []
     for table in tables:
+        key = table.columns[0]
+        words = column_words[key.references or table.name]
+        columns = [_explain_numbered_column(column, words) for column in table.columns]
         comment = ""
         predicate = table.columns[-1].predicate
-        if words[_without_number(table.name)] > 1:
+        if table_words[_without_number(table.name)] > 1:
             if table.of is not None:
                 comment = f"instances of {quote_text(table.of)}"
-            elif table.columns[0].references and predicate is not None:
+            elif key.references and predicate is not None:
                 comment = f"values of {quote_text(predicate)}"
-        explained.append(replace(table, comment=comment))
+        explained.append(replace(table, columns=tuple(columns), comment=comment))
     return tuple(explained)
+
+
+def _explain_numbered_column(column: Column, words: Mapping[str, int]) -> Column:
+    """Return a column with a comment on what it is if it is one of several of these words."""
+    if words[_without_number(column.name)] < 2 or _is_key(column):
+        return column
+    explanation = "the key" if column.is_primary_key else "the label"
+    if column.predicate is not None:
+        explanation = f"values of {quote_text(column.predicate)}"
+    comment = "; ".join(filter(None, [explanation, column.comment]))
+    return replace(column, comment=comment)
 
 
 def _without_number(name: str) -> str:

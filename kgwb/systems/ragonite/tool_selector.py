@@ -315,7 +315,9 @@ def list_earlier_turns(dialogue: Dialogue, settings: RagoniteSettings) -> list[d
     room = settings.dialogue_tokens * CHARS_PER_TOKEN
     shown: list[dict[str, Any]] = []
     for turn in reversed(dialogue.turns):
-        data = _to_data(turn)
+        data: dict[str, Any] = {"question": turn.question, "answers": list(turn.answers)}
+        if turn.text:
+            data["text"] = turn.text
         if not shown:
             data = _cut_answers(data, room)
         room -= _size(data)
@@ -326,14 +328,6 @@ def list_earlier_turns(dialogue: Dialogue, settings: RagoniteSettings) -> list[d
     if omitted:
         shown.insert(0, {"left out": pluralize(omitted, "earlier turn")})
     return shown
-
-
-def _to_data(turn: Turn) -> dict[str, Any]:
-    """Return a turn as JSON data."""
-    data: dict[str, Any] = {"question": turn.question, "answers": list(turn.answers)}
-    if turn.text:
-        data["text"] = turn.text
-    return data
 
 
 def _cut_answers(data: dict[str, Any], room: int) -> dict[str, Any]:
@@ -383,9 +377,9 @@ def _has_values_of(sources: Iterable[Source], gold_source: Source) -> bool:
     terms: set[Term] = set()
     for source in sources:
         known.update(str(term) for _, term in source.terms)
-        known.update(str(meaning.term) for meaning in source.meanings)
         known.update(chain.from_iterable(source.rows))
         terms.update(meaning.term for meaning in source.meanings)
+    known.update(map(str, terms))
     # The gold source writes literals that look alike with their language or datatype.
     known.update(meaning.text for meaning in gold_source.meanings if meaning.term in terms)
     return known.issuperset(chain.from_iterable(gold_source.rows))

@@ -80,8 +80,7 @@ def render_schema(value: records.Schema, context: RenderContext) -> Html:
         triples = pluralize(number, "triple")
         parts.append(div("soft", f"{triples} only in passages: {reason}"))
     for sql_table in value.tables:
-        row_count = muted_text(pluralize(sql_table.rows, "row"))
-        head = join(tag("b", sql_table.name), row_count)
+        head = join(tag("b", sql_table.name), muted_text(pluralize(sql_table.rows, "row")))
         statement = tag("pre", str(sql_table), class_="src")
         form = render_table_form(sql_table) if context.is_interactive else Html()
         parts.append(collapsible(head, statement, form, key=sql_table.name))
@@ -147,13 +146,10 @@ def render_source(value: records.Source, context: RenderContext) -> Html:
     A passage of a document is marked as a text. The support is collapsed, and left out if there is
     none.
     """
-    if value.file:
-        mark = span("chip", "text")
-        head = div("row", mark, tag("b", shorten(value.title)), score_bar(max(value.score, 0.0)))
-        parts = [head, tag("bdi", value.text)]
-    elif value.tool == "passages":
+    if value.tool == "passages":
+        mark = span("chip", "text") if value.file else None
         title = tag("b", shorten(value.title))
-        head = div("row", title, score_bar(max(value.score, 0.0)))  # a cosine may be negative
+        head = div("row", mark, title, score_bar(max(value.score, 0.0)))  # a cosine may be negative
         parts = [head, tag("bdi", value.text)]
     else:
         parts = [tag("pre", value.title, class_="src")]
@@ -190,8 +186,7 @@ def render_cited_answer(value: records.CitedAnswer, context: RenderContext) -> H
         title = shorten(source.title, 80)
         kind = "text" if source.file else source.tool
         head = join(tag("b", f"[{number}] "), kind, " ", title, " ", badge)
-        details = render(source, context)
-        parts.append(collapsible(head, details, key=f"source {number}"))
+        parts.append(collapsible(head, render(source, context), key=f"source {number}"))
     return div("body stack", *parts)
 
 
@@ -450,9 +445,7 @@ def configure(run: Run, form: Mapping[str, str]) -> CommandResult:
             "nothing was changed: the event names neither tools nor a ranking",
             hint="press one of the buttons of this cell that name tools, or a ranking of passages",
         )
-    labels = []
-    for setting, value in changes.items():
-        labels.append(CONFIGURATIONS[setting].get(value, value))
+    labels = [CONFIGURATIONS[setting].get(value, value) for setting, value in changes.items()]
     return CommandResult(changes, f"this run uses {', '.join(labels)}")
 
 

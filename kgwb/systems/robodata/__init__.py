@@ -99,18 +99,13 @@ def take_turn(place: str, position: Position, run: Run) -> Position:
     decision = DECIDERS[position.state](place, position, run)
     results = []
     for number, action in enumerate(decision.actions, 1):
-        result = use_tool(action, f"use {number}", run, local=position.local)
-        results.append(result)
+        results.append(use_tool(action, f"use {number}", run, local=position.local))
     local = position.local
     if results:
         local = update_local_graph(place, local, tuple(results), run)
     visit = Visit(position.state, decision.thought, decision.next, tuple(results))
-    return replace(
-        position,
-        state=decision.next,
-        local=local,
-        visits=(*position.visits, visit),
-    )
+    visits = (*position.visits, visit)
+    return replace(position, state=decision.next, local=local, visits=visits)
 
 
 def _renew_advice(place: str, position: Position, run: Run) -> Position:
@@ -122,15 +117,9 @@ def _renew_advice(place: str, position: Position, run: Run) -> Position:
         return position
     strategy = assess_strategy(place, position, run)
     observation = observe_strategy(place, position, strategy, run)
-    return position.with_observation(observation, keeps_advice=keeps_advice(run))
-
-
-def keeps_advice(run: Run) -> bool:
-    """Return whether advice stays in force after an observation without any.
-
-    The published code shows each evaluation only the advice that was just given.
-    """
-    return RoboDataSettings.of_run(run).observation_memory != "last_observation"
+    # The published code shows each evaluation only the advice that was just given.
+    keeps_advice = settings.observation_memory != "last_observation"
+    return position.with_observation(observation, keeps_advice=keeps_advice)
 
 
 @agent("local_graph", subject="place")

@@ -90,9 +90,7 @@ class LocalGraph(Answer):
         names: dict[Term, str] = dict(self.names)
         values = []
         for node, support in outgoing.items():
-            label = names.get(node, str(node))
-            value = Value(node, label, tuple(support))
-            values.append(value)
+            values.append(Value(node, names.get(node, str(node)), tuple(support)))
         return replace(self, values=tuple(values))
 
     def without(self, nodes: Collection[Term], triples: Collection[Triple]) -> Self:
@@ -105,7 +103,7 @@ class LocalGraph(Answer):
         for triple in self.support:
             subject, _, object_ = triple
             has_node = subject in nodes or object_ in nodes
-            if triple not in triples and not has_node:
+            if not has_node and triple not in triples:
                 kept_triples.append(triple)
         return replace(self, values=()).with_triples(kept_nodes, kept_triples)
 
@@ -115,22 +113,14 @@ class LocalGraph(Answer):
         Directions of triples do not count. Parts of one size, and the nodes of a part, are in the
         order of the graph.
         """
-        part_of: dict[Term, list[Term]] = {}
-        for node in self.nodes:
-            part_of[node] = [node]
-        for subject, _, object_ in self.support:
-            first = part_of[subject]
-            second = part_of[object_]
-            if first is not second:
-                first += second
-                part_of.update(dict.fromkeys(second, first))
+        import networkx as nx  # which takes long
+
+        graph: nx.Graph[Term] = nx.Graph()
+        graph.add_nodes_from(self.nodes)
+        graph.add_edges_from(triple[::2] for triple in self.support)
         order = {node: place for place, node in enumerate(self.nodes)}
-        parts = []
-        for part in {id(part): part for part in part_of.values()}.values():
-            in_order = sorted(part, key=order.__getitem__)
-            parts.append(in_order)
-        parts.sort(key=lambda part: (-len(part), order[part[0]]))
-        return parts
+        parts = [sorted(part, key=order.__getitem__) for part in nx.connected_components(graph)]
+        return sorted(parts, key=lambda part: (-len(part), order[part[0]]))
 
     def describe_parts(self) -> str:
         """Return how many parts of the graph are not connected, and name them; "" if there are not at least two.
@@ -158,13 +148,11 @@ class LocalGraph(Answer):
         elements: Sequence[tuple[Term, ...]] = self.support
         if len(ids) != 3:
             elements = [(node,) for node in self.nodes]
-        known_ids = self.id_mapping
-        meant = [set(known_ids.find(id_)) for id_ in ids]
+        meant = [set(self.id_mapping.find(id_)) for id_ in ids]
         found = []
         for element in elements:
-            if len(element) != len(ids):
-                continue
-            if all(term in terms for term, terms in zip(element, meant, strict=True)):
+            pairs = zip(element, meant, strict=False)
+            if len(element) == len(ids) and all(term in terms for term, terms in pairs):
                 found.append(element)
         return tuple(found)
 
@@ -249,8 +237,7 @@ class Observed(Record):
         """Return the use with the error or the number of rows: "get_node("wd:Q1"): 2 rows of 5"."""
         if self.error:
             return f"{self.use}: error: {self.error}"
-        row_count = pluralize(len(self.rows), "row")
-        text = f"{self.use}: {row_count}"
+        text = f"{self.use}: {pluralize(len(self.rows), 'row')}"
         if self.found > len(self.rows) or not self.whole:
             number = f"{self.found:,}" if self.whole else f"at least {self.found:,}"
             text += f" of {number}"
@@ -352,11 +339,8 @@ class Position(Record):
     @property
     def statistics(self) -> str:
         """Return the size as the paper's tables have it: "3 turns, 5 tool calls, 4 nodes, 3 edges"."""
-        use_count = 0
-        for visit in self.visits:
-            use_count += len(visit.results)
         turns = pluralize(len(self.visits), "turn")
-        uses = pluralize(use_count, "tool call")
+        uses = pluralize(sum(len(visit.results) for visit in self.visits), "tool call")
         return f"{turns}, {uses}, {self.local}"
 
     @property
@@ -370,9 +354,7 @@ class Position(Record):
         tools: Counter[str] = Counter()
         for visit in self.visits:
             transitions[f"{visit.state} → {visit.next}"] += 1
-            for result in visit.results:
-                tool = result.use.partition("(")[0]
-                tools[tool] += 1
+            tools.update(result.use.partition("(")[0] for result in visit.results)
         counts = chain(transitions.items(), tools.items())
         return "; ".join(f"{name} {count}" for name, count in counts)
 
@@ -385,8 +367,7 @@ class Position(Record):
         advice = observation.advice
         if not advice and keeps_advice:
             advice = self.advice
-        observations = (*self.observations, observation)
-        return replace(self, advice=advice, observations=observations)
+        return replace(self, advice=advice, observations=(*self.observations, observation))
 
     @property
     def was_looked_into(self) -> bool:
@@ -436,8 +417,7 @@ class Position(Record):
 
     def _ids_of(self, results: Iterable[Observed]) -> TermIds:
         """Return IDs that tell all terms in some results and in the local graph apart."""
-        rows = chain.from_iterable(result.rows for result in results)
-        cells = chain.from_iterable(rows)
+        cells = chain.from_iterable(chain.from_iterable(result.rows for result in results))
         return self.local.id_mapping.with_terms(cell for cell in cells if cell is not None)
 
     def format_memory(

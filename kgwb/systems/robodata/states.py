@@ -27,6 +27,7 @@ from kgwb.build import (
     GraphError,
     Record,
     Reply,
+    ResultSet,
     Run,
     Rung,
     Term,
@@ -215,9 +216,9 @@ def _make_reply_class(
         fields["actions"] = (list[action], ...)
     next_state: Any = Literal[next_states]
     fields["next"] = (next_state, ...)
-    name = state.title().replace("_", "")
+    name = f"{state.title().replace('_', '')}Reply"
     config = ConfigDict(extra="forbid")
-    return create_model(f"{name}Reply", __config__=config, __module__=__name__, **fields)
+    return create_model(name, __config__=config, __module__=__name__, **fields)
 
 
 REPLY_CLASS_BY_STATE = {
@@ -243,8 +244,8 @@ def is_remote_changed(settings: RoboDataSettings) -> bool:
     runs bring their own texts of it, which lack these variables.
     """
     fast = RoboDataSettings()
-    changed = (settings.search_hits, settings.after_remote)
-    return changed != (fast.search_hits, fast.after_remote)
+    is_same_search = settings.search_hits == fast.search_hits
+    return not is_same_search or settings.after_remote != fast.after_remote
 
 
 def decide_without_model(position: Position, settings: RoboDataSettings) -> Decision | None:
@@ -291,7 +292,7 @@ def decide(position: Position, run: Run) -> Decision:
     settings = RoboDataSettings.of_run(run)
     state = position.state
     unasked = decide_without_model(position, settings)
-    if unasked is not None:
+    if unasked:
         return unasked
     variables = make_prompt_variables(position, run)
     is_listed = settings.ingredients == "listed"
@@ -484,9 +485,7 @@ def observe_strategy(place: str, position: Position, strategy: str, run: Run) ->
         prompt = "observation_published"
     if prompt != "observation":
         variables |= {"outcome": position.outcome, "tools": describe_tools(run)}
-    texts = []
-    for number, observation in enumerate(position.observations, 1):
-        texts.append(observation.format_for_prompt(number))
+    texts = [each.format_for_prompt(n) for n, each in enumerate(position.observations, 1)]
     if observation_memory == "last_observation":
         texts = texts[-1:]
     if observation_memory == "latest_advice":
@@ -609,9 +608,8 @@ def build_answer(position: Position, produced: Produced, run: Run) -> Answer:
     """
     used = _join_support(produced.sentences)
     existing = existing_triples(run.kg, used) if used else set()
-    sentences = []
-    for sentence in produced.sentences:
-        sentences.append(drop_missing_support(sentence, position.local, existing))
+    local = position.local
+    sentences = [drop_missing_support(each, local, existing) for each in produced.sentences]
     text = " ".join(f"{sentence} ({n})" for n, sentence in enumerate(sentences, 1))
 
     limit_note = ""
@@ -628,7 +626,7 @@ def build_answer(position: Position, produced: Produced, run: Run) -> Answer:
         text += f" ({limit_note})"
     doubt = ""
     if RoboDataSettings.of_run(run).doubts_unproved:
-        doubt = describe_unproved(produced, position.local, sentences)
+        doubt = describe_unproved(produced, local, sentences)
     kind = ANSWER_KINDS[produced.kind]
     answer = Answer(kind, tuple(values), text=text, reason=produced.missing, doubt=doubt)
     return read_values(run.kg, answer)
@@ -793,9 +791,8 @@ def _format_names(
 
 def _nodes_without_triples(local: LocalGraph) -> list[Term]:
     """Return the nodes that are in no triple, the newest first."""
-    connected = set(chain.from_iterable((triple[0], triple[2]) for triple in local.support))
-    alone = [node for node in local.nodes if node not in connected]
-    return alone[::-1]
+    connected = set(chain.from_iterable(triple[::2] for triple in local.support))
+    return [node for node in reversed(local.nodes) if node not in connected]
 
 
 def rank_triples(position: Position) -> list[Triple]:
@@ -805,9 +802,8 @@ def rank_triples(position: Position) -> list[Triple]:
     that are asked about: that LOCAL has found, or that the question or the last thought names. Then
     those that were added last come first.
     """
-    local = position.local
-    triples = local.support
-    known = set(triples)
+    newest_first = position.local.support[::-1]
+    known = set(newest_first)
     found: dict[Triple, int] = {}
     added: dict[Triple, int] = {}
     asked = _named_terms(position)
@@ -820,13 +816,12 @@ def rank_triples(position: Position) -> list[Triple]:
             elif row in known:
                 added.setdefault(row, number)
 
-    def sort_key(numbered: tuple[int, Triple]) -> tuple[int, int, int, int]:
-        """Return the key by which triples are sorted: found by LOCAL, number of asked terms, time, position."""
-        position_in_graph, triple = numbered
+    def sort_key(triple: Triple) -> tuple[int, int, int]:
+        """Return the key by which triples are sorted: found by LOCAL, number of asked terms, time."""
         named = sum(term in asked for term in triple)
-        return (-found.get(triple, 0), -named, -added.get(triple, 0), -position_in_graph)
+        return (-found.get(triple, 0), -named, -added.get(triple, 0))
 
-    return [triple for _, triple in sorted(enumerate(triples), key=sort_key)]
+    return sorted(newest_first, key=sort_key)
 
 
 def _named_terms(position: Position) -> set[Term]:
@@ -835,25 +830,18 @@ def _named_terms(position: Position) -> set[Term]:
     A text names a term by its ID, or by its name as whole words regardless of letter case; a
     literal by its text alone.
     """
-    thought = ""
-    if position.visits:
-        thought = position.visits[-1].thought
-    text = f"{position.question} {thought}"
+    thoughts = [visit.thought for visit in position.visits]
+    text = " ".join([position.question, *thoughts[-1:]])
     all_words = f" {_words(text)} "
     local = position.local
     ids = local.id_mapping
     names: dict[Term, str] = dict(local.names)
     named = set()
-    for term in dict.fromkeys(chain.from_iterable(local.support)):
-        name = names.get(term, "")
-        has_id = False
-        if isinstance(term, rdflib.Literal):
-            name = str(term)
-        else:
-            has_id = _has_id(text, ids.format_id(term))
-        words = _words(name)
+    for term in set(chain.from_iterable(local.support)):
+        is_literal = isinstance(term, rdflib.Literal)
+        words = _words(str(term) if is_literal else names.get(term, ""))
         has_name = bool(words) and f" {words} " in all_words
-        if has_name or has_id:
+        if has_name or (not is_literal and _has_id(text, ids.format_id(term))):
             named.add(term)
     return named
 
@@ -882,13 +870,10 @@ def _find_gold_triples(kg: Graph, gold: GoldQuery) -> list[Triple]:
     Empty if the graph cannot execute it. A boolean query is taken as one row.
     """
     try:
-        columns: tuple[str, ...] = ()
-        rows: tuple[tuple[Term | None, ...], ...] = ((),)
+        result = ResultSet((), ((),))
         if gold.kind != "boolean":
             result = kg.select(gold.sparql)
-            columns = result.variables
-            rows = result.rows
-        support = find_support_by_row(kg, gold.sparql, columns, rows)
+        support = find_support_by_row(kg, gold.sparql, result.variables, result.rows)
     except GraphError:
         return []
     return list(dict.fromkeys(chain.from_iterable(support.values())))
@@ -914,10 +899,8 @@ def make_graph_rung(run: Run, gold: GoldQuery) -> Rung | None:
     observed = {row[:3] for row in list_observed(position)}
     blamed = "update" if observed.issuperset(missing) else "remote"
     names = get_names_in_rows(missing, kg)
-    local = position.local.with_triples((), missing)
-    local = local.with_names(names.items())
-    corrected = replace(position, state="PRODUCE", local=local)
-    return Rung(blamed, {last.key: corrected})
+    local = position.local.with_triples((), missing).with_names(names.items())
+    return Rung(blamed, {last.key: replace(position, state="PRODUCE", local=local)})
 
 
 def make_answer_rung(run: Run, gold: GoldQuery) -> Rung | None:

@@ -102,26 +102,18 @@ def _record_error(
     for name in ("doubt", "read_names"):  # which recorded requests do not have
         del local_data[name]
     request: JsonObject = {"graph": run.kg.identity, "use": use_text, "local": local_data}
+    whole_request = request
+    if "…" in use_text:
+        # The text cuts an argument: two long queries that begin alike are two calls.
+        whole_request = {**request, "arguments": dict(arguments)}
+    make = None
     if isinstance(error, GraphError):
         make = partial(quote_text, error.message, MAX_ERROR_CHARS)
-        return run.call("robodata.error", _with_all_arguments(request, arguments), make, str)
     try:
-        return run.call("robodata.error", _with_all_arguments(request, arguments), None, str)
+        return run.call("robodata.error", whole_request, make, str)
     except NotRecordedError:
-        # Runs that were saved before have only the text of the use, in which arguments are cut.
+        # Runs that were saved before have only the text of the use.
         return run.call("robodata.error", request, None, str)
-
-
-def _with_all_arguments(
-    request: JsonObject, arguments: Mapping[str, str | list[str]]
-) -> JsonObject:
-    """Return the request of an error, with the whole arguments added if the text of the use cuts any.
-
-    Otherwise two long queries that begin alike would be one call. A use is cut if it has "…".
-    """
-    if "…" not in request["use"]:
-        return request
-    return {**request, "arguments": dict(arguments)}
 
 
 def query_graph(kg: Graph, sparql: str, local: LocalGraph, run: Run) -> Observed:
@@ -156,16 +148,10 @@ def sample_triples(triples: Iterable[Triple], limit: int, is_complete: bool = Tr
     result has the number of all. ``is_complete`` says whether the triples are all that the graph
     has.
     """
-    by_predicate = group_by_predicate(triples)
-    turns = chain.from_iterable(zip_longest(*by_predicate))
+    turns = chain.from_iterable(zip_longest(*group_by_predicate(triples)))
     in_turn = list(filter(None, turns))
     sample = sorted(in_turn[:limit], key=lambda triple: (triple[1], str(triple)))
-    return Observed(
-        TRIPLE_COLUMNS,
-        tuple(sample),
-        len(in_turn),
-        is_complete,
-    )
+    return Observed(TRIPLE_COLUMNS, tuple(sample), len(in_turn), is_complete)
 
 
 DEFAULT_PROPERTY_TRIPLES = 5
@@ -217,11 +203,7 @@ def get_node(node: str, *, local: LocalGraph, run: Run) -> Observed:
     ``sample_triples``.
     """
     nodes = [term for (term,) in local.find_elements([node])]
-    triples = []
-    for triple in local.support:
-        subject, _, object_ = triple
-        if subject in nodes or object_ in nodes:
-            triples.append(triple)
+    triples = [each for each in local.support if each[0] in nodes or each[2] in nodes]
     sample = sample_triples(triples, RoboDataSettings.of_run(run).shown_triples)
     return add_details(node, sample, local, run) if nodes else sample
 
@@ -265,10 +247,8 @@ def search_entities(name: str, *, local: LocalGraph, run: Run) -> Observed:
     rows = []
     for iri, described in describe_vertices(run.kg, iris).items():
         types = ", ".join(described.types)
-        row = (iri, rdflib.Literal(types), rdflib.Literal(described.description))
-        rows.append(row)
-    columns = ("entity", "types", "description")
-    return Observed(columns, tuple(rows), len(hits))
+        rows.append((iri, rdflib.Literal(types), rdflib.Literal(described.description)))
+    return Observed(("entity", "types", "description"), tuple(rows), len(hits))
 
 
 @graph_tool()
@@ -283,10 +263,8 @@ def get_entity_info(entity: str, *, local: LocalGraph, run: Run) -> Observed:
     settings = RoboDataSettings.of_run(run)
     noise = settings.details == "described"
     outgoing, incoming, is_complete = _find_adjacent_triples(iri, [], run, noise=noise)
-    rows = []
-    for group in (*group_by_predicate(outgoing), *group_by_predicate(incoming)):
-        count = rdflib.Literal(len(group))
-        rows.append((*group[0], count))
+    groups = (*group_by_predicate(outgoing), *group_by_predicate(incoming))
+    rows = [(*group[0], rdflib.Literal(len(group))) for group in groups]
     columns = (*TRIPLE_COLUMNS, "triples like it")
     observed = Observed(columns, tuple(rows[: settings.shown_triples]), len(rows), is_complete)
     return add_details(entity, observed, local, run)
@@ -394,10 +372,8 @@ def fetch_node(node: str, *, local: LocalGraph, run: Run) -> Observed:
     """
     iri = local.id_mapping.parse_id(node)
     term = n3(iri)
-    rows: tuple[tuple[Term], ...] = ()
-    if run.kg.ask(f"ASK {{ {{ {term} ?p ?o }} UNION {{ ?s ?p {term} }} }}"):
-        rows = ((iri,),)
-    return Observed(("node",), rows, len(rows), effect="added")
+    is_there = run.kg.ask(f"ASK {{ {{ {term} ?p ?o }} UNION {{ ?s ?p {term} }} }}")
+    return Observed(("node",), ((iri,),) * is_there, int(is_there), effect="added")
 
 
 @graph_tool()

@@ -56,11 +56,9 @@ def render_state_diagram(position: records.Position) -> Html:
     for start, end in transitions:
         triple = (iris[start], URIRef("urn:next"), iris[end])
         count = counts[start, end]
-        label = ""
         if count:
-            label = str(count)
             made.append(triple)
-        edges.append(Edge(triple, label))
+        edges.append(Edge(triple, str(count or "")))
     nodes = []
     for state, iri in iris.items():
         roles = []
@@ -172,17 +170,12 @@ def render_produced_answer(value: records.Produced, context: RenderContext) -> H
     parts: list[object] = []
     for number, sentence in enumerate(value.sentences, 1):
         text = div("b", f"{number}. {shorten(sentence.text)}")
-        triples = render_triples(sentence.support, context)
-        parts.append(div("stack tight", text, triples))
-        nodes = []
-        for node in sentence.nodes:
-            name = format_term(node, context.names)
-            nodes.append(span("ent", name))
-        parts.append(join(*nodes))
+        parts.append(div("stack tight", text, render_triples(sentence.support, context)))
+        names = [format_term(node, context.names) for node in sentence.nodes]
+        parts.append(join(*(span("ent", name) for name in names)))
         if sentence.problem:
             parts.append(note(sentence.problem, level="bad"))
-    missing = render_explanation(value.missing, "missing")
-    return div("body stack", *parts, missing)
+    return div("body stack", *parts, render_explanation(value.missing, "missing"))
 
 
 VIEWS: Mapping[type, View] = {
