@@ -107,10 +107,9 @@ def survey_graph(
         if builder.queries.lacked_time:
             _incomplete_surveys[path] = (time.monotonic(), survey)
             return survey
-        text = json.dumps(to_data(survey))
         with suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
-            disk.write_atomically(path, [text], "surrogatepass")
+            disk.write_atomically(path, [json.dumps(to_data(survey))], "surrogatepass")
     return survey
 
 
@@ -126,9 +125,8 @@ def _read_survey(path: Path, is_remote: bool) -> Survey | None:
         if is_remote and age_s >= CACHE_LIFETIME_S:
             return None
         written_at, survey = _loaded_surveys.get(path, (None, None))
-        if survey is None or written_at != file.st_mtime_ns:
-            data = json.loads(disk.read_text(path))
-            survey = from_data(data, Survey)
+        if written_at != file.st_mtime_ns:
+            survey = from_data(json.loads(disk.read_text(path)), Survey)
             _loaded_surveys[path] = (file.st_mtime_ns, survey)
         return survey
     return None
@@ -234,12 +232,10 @@ class SurveyBuilder:
         queries.part = "the instances of superclasses"
         totals = self._count_totals(sizes, parents)
         queries.part = "the descriptions of classes and predicates"
-        predicates = [surveyed.predicate for surveyed in all_properties]
+        predicates = {surveyed.predicate for surveyed in all_properties}
         notes = self._find_descriptions([*triples_by_predicate, *predicates, *classes, *unused])
-
-        described: set[URIRef] = set()
-        for surveyed in all_properties:
-            described.update(used.predicate for used in (surveyed, *surveyed.inner))
+        inner = chain.from_iterable(surveyed.inner for surveyed in all_properties)
+        described = predicates.union(surveyed.predicate for surveyed in inner)
 
         survey = Survey(
             triples=triples,
@@ -359,24 +355,21 @@ class SurveyBuilder:
         MAX_UNIT_INSTANCES instances, and a predicate has one value for each: 1 for the base unit.
         One query is sent, or none.
         """
+        properties = chain.from_iterable(surveyed.properties for surveyed in survey.classes)
         units: set[URIRef | None] = set()
-        for surveyed in survey.classes:
-            for prop in surveyed.properties:
-                for inner in prop.inner:
-                    units.update(values.of for values in inner.values)
+        for inner in chain.from_iterable(prop.inner for prop in properties):
+            units.update(values.of for values in inner.values)
         pairs = []
         for surveyed in survey.classes:
-            if surveyed.iri is None or surveyed.iri not in units:
-                continue
             for prop in surveyed.properties:
-                if prop.triples == prop.things == surveyed.size <= MAX_UNIT_INSTANCES:
+                is_number = prop.triples == prop.things == surveyed.size <= MAX_UNIT_INSTANCES
+                if is_number and surveyed.iri and surveyed.iri in units:
                     pairs.append((surveyed.iri, prop.predicate))
         if not pairs:
             return ()
         listed = values_of_pairs("?c ?p", pairs)
         pattern = f"{listed} ?v ({self.queries.types}) ?c . ?v ?p ?n FILTER(isIRI(?v))"
-        query = f"SELECT DISTINCT ?v ?p ?n WHERE {{ {pattern} }}"
-        rows = self.queries.select(query, 2)
+        rows = self.queries.select(f"SELECT DISTINCT ?v ?p ?n WHERE {{ {pattern} }}", 2)
         with_base = {predicate for _, predicate, value in rows if value.toPython() == 1}
         return tuple(sorted(row for row in rows if row[1] in with_base))
 
@@ -486,14 +479,12 @@ class SurveyBuilder:
         share = SAMPLED_INSTANCES // max(1, len(classes))
         limit = min(share, MAX_INSTANCES_PER_QUERY)
         parts = []
-        for class_iri in classes:
-            if class_iri == UNTYPED_CLASS:
-                continue
-            class_term = n3(class_iri)
-            parts.append(
-                f"{{ SELECT ?v ({class_term} AS ?c)"
-                f" WHERE {{ ?v ({self.queries.types}) {class_term} FILTER(isIRI(?v)) }} LIMIT {limit} }}"
-            )
+        for class_term in map(n3, classes):
+            if class_term != n3(UNTYPED_CLASS):
+                instances = f"?v ({self.queries.types}) {class_term} FILTER(isIRI(?v))"
+                parts.append(
+                    f"{{ SELECT ?v ({class_term} AS ?c) WHERE {{ {instances} }} LIMIT {limit} }}"
+                )
         if not classes:
             any_instance = f"?v ({self.queries.types}) ?c"
             if self.queries.types == MISSING_PREDICATE:
@@ -511,12 +502,8 @@ class SurveyBuilder:
             rows += self.queries.select(query, 2)
 
         sampled = Counter(class_iri for _, class_iri in rows)
-        fractions = {}
-        for iri, number in sampled.items():
-            size = sizes.setdefault(iri, number)
-            fractions[iri] = number / size
-        if not fractions:
-            fractions = {UNTYPED_CLASS: 1.0}
+        fractions = {iri: number / sizes.setdefault(iri, number) for iri, number in sampled.items()}
+        fractions = fractions or {UNTYPED_CLASS: 1.0}
         return Instances(_parts_of_sample(rows, sizes), fractions, limit)
 
     def _find_parents(self) -> ParentClasses:
@@ -587,8 +574,7 @@ class SurveyBuilder:
         rows = self.queries.select(f"SELECT DISTINCT ?p ?k WHERE {{ {where} }}", 1)
         unused = set()
         for iri, kind in rows:
-            is_of_schema = str(iri).startswith(SCHEMA_NAMESPACES)
-            if iri not in classes and not is_of_schema:
+            if iri not in classes and not str(iri).startswith(SCHEMA_NAMESPACES):
                 unused.add((str(kind).endswith("Class"), iri))
         return tuple(dict.fromkeys(iri for _, iri in sorted(unused)))
 

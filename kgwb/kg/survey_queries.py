@@ -462,11 +462,9 @@ class PropertyCollector:
         types = self.queries.types
         patterns = []
         with_nodes = _keys_with(values_by_key, lambda values: values.sort == "node")
+        is_node = f"FILTER(isBlank(?b)) FILTER NOT EXISTS {{ ?b ({types}) ?t }}"
         for part in self.instances.parts_with(with_nodes):
-            patterns.append(
-                f"{part.pattern} ?v ?p ?b FILTER(isBlank(?b))"
-                f" FILTER NOT EXISTS {{ ?b ({types}) ?t }} ?b ?q ?o"
-            )
+            patterns.append(f"{part.pattern} ?v ?p ?b {is_node} ?b ?q ?o")
         structure_classes = self._find_structure_classes(values_by_key)
         if structure_classes:
             leading = _keys_with(values_by_key, lambda values: values.of in structure_classes)

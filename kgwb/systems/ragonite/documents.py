@@ -170,7 +170,8 @@ def read_documents(folder: str) -> Documents:
         content = _read_bytes(path, name)
         digest.update(f"{name}\0{len(content)}\0".encode())
         digest.update(content)
-        texts += reader(name, content)
+        unit = "page" if reader is read_pdf else "line"
+        texts += _make_texts(name, reader(name, content), unit)
         if len(texts) > MAX_TEXTS:
             raise SettingError(
                 f"the documents in {folder} have more than {MAX_TEXTS:,} paragraphs",
@@ -305,14 +306,13 @@ def _divide_line(line: str) -> list[str]:
 # The formats
 
 
-def read_plain(file: str, content: bytes) -> Iterator[DocumentText]:
-    """Yield the paragraphs of a plain text: lines between empty lines."""
-    lines = _decode(file, content).splitlines()
-    yield from _make_texts(file, _split_lines(lines, lambda line: None), "line")
+def read_plain(file: str, content: bytes) -> Iterator[Paragraph]:
+    """Return the paragraphs of a plain text: lines between empty lines."""
+    return _split_lines(_decode(file, content), lambda line: None)
 
 
-def read_markdown(file: str, content: bytes) -> Iterator[DocumentText]:
-    """Yield the paragraphs of a Markdown text, each with the heading above it.
+def read_markdown(file: str, content: bytes) -> Iterator[Paragraph]:
+    """Return the paragraphs of a Markdown text, each with the heading above it.
 
     A heading is a line that begins with "#", outside of a block of code. Headings directly below
     each other are one: "Reviews: Music". One at the end, without a paragraph below it, is a text
@@ -327,13 +327,10 @@ def read_markdown(file: str, content: bytes) -> Iterator[DocumentText]:
         found = None if is_code else MARKDOWN_HEADING.fullmatch(line.strip())
         return found[1] if found else None
 
-    lines = _decode(file, content).splitlines()
-    yield from _make_texts(file, _split_lines(lines, find_heading), "line")
+    return _split_lines(_decode(file, content), find_heading)
 
 
-def _split_lines(
-    lines: Iterable[str], find_heading: Callable[[str], str | None]
-) -> Iterator[Paragraph]:
+def _split_lines(text: str, find_heading: Callable[[str], str | None]) -> Iterator[Paragraph]:
     """Yield the paragraphs between empty lines and headings.
 
     ``find_heading`` returns the heading that a line is; None for any other line.
@@ -341,7 +338,7 @@ def _split_lines(
     heading = ""
     heading_line = 0  # 0 once there is a paragraph below the heading
     run: list[tuple[int, str]] = []
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(text.splitlines(), 1):
         found = find_heading(line)
         if line.strip() and found is None:
             run.append((number, line))
@@ -422,16 +419,16 @@ class PageParser(HTMLParser):
         self._lines = {}
 
 
-def read_html(file: str, content: bytes) -> Iterator[DocumentText]:
-    """Yield the paragraphs that an HTML page shows, each with the heading above it."""
+def read_html(file: str, content: bytes) -> list[Paragraph]:
+    """Return the paragraphs that an HTML page shows, each with the heading above it."""
     parser = PageParser()
     parser.feed(_decode(file, content))
     parser.close()
     parser.end_paragraph()
-    yield from _make_texts(file, parser.paragraphs, "line")
+    return parser.paragraphs
 
 
-def read_json_lines(file: str, content: bytes) -> Iterator[DocumentText]:
+def read_json_lines(file: str, content: bytes) -> Iterator[Paragraph]:
     """Yield the texts of lines such as {"title": "...", "text": "..."}; the title may be missing.
 
     Raises SettingError for a line that is something else.
@@ -450,11 +447,11 @@ def read_json_lines(file: str, content: bytes) -> Iterator[DocumentText]:
                 hint='write each line as {"title": "...", "text": "..."}',
             )
         lines = [(number, part) for part in text.split("\n")]
-        yield from _make_texts(file, [Paragraph(str(entry.get("title") or ""), lines)], "line")
+        yield Paragraph(str(entry.get("title") or ""), lines)
 
 
-def read_pdf(file: str, content: bytes) -> Iterator[DocumentText]:
-    """Yield the texts of the pages of a PDF, each page in parts.
+def read_pdf(file: str, content: bytes) -> list[Paragraph]:
+    """Return the texts of the pages of a PDF.
 
     Raises SettingError if pypdf is not installed, or cannot read the file.
     """
@@ -475,10 +472,10 @@ def read_pdf(file: str, content: bytes) -> Iterator[DocumentText]:
             f"{_show(file)} cannot be read as a PDF: {error}",
             hint="save it as text, or move it out of the folder",
         ) from error
-    yield from _make_texts(file, paragraphs, "page")
+    return paragraphs
 
 
-READERS: Mapping[str, Callable[[str, bytes], Iterator[DocumentText]]] = {
+READERS: Mapping[str, Callable[[str, bytes], Iterable[Paragraph]]] = {
     ".txt": read_plain,
     ".md": read_markdown,
     ".markdown": read_markdown,

@@ -146,15 +146,13 @@ def render_tool_result(value: Observed, context: RenderContext) -> Html:
     there is no table.
     """
     context = context.with_names(value.names)
+    parts = [div("b", shorten(str(value)))]
     if value.error:
         parts = [note(str(value), level="bad")]
-    else:
-        parts = [div("b", shorten(str(value)))]
     rows = []
     for row in value.rows[:MAX_ROWS]:
         rows.append(["" if cell is None else render_term(cell, context) for cell in row])
-    if rows:
-        parts.append(table(value.columns, rows, total=len(value.rows)))
+    parts.append(table(value.columns, rows, total=len(value.rows)))
     return div("body stack", *parts)
 
 

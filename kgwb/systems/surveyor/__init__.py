@@ -17,6 +17,7 @@ System surveyor
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -34,12 +35,10 @@ from kgwb.build import (
     LinkedIris,
     Question,
     Reading,
-    Row,
     Run,
     Survey,
     SurveyWriter,
     System,
-    Term,
     TriplePattern,
     Triples,
     Turn,
@@ -93,8 +92,8 @@ def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
     labels = run.kg.vocabulary.labels
     writer = writer_of_survey(make_survey(run), labels)
     mentions = look_up_mentions(question, dialogue, writer, run)
-    reviews = SurveyorSettings.of_run(run).reviews
-    skips_reviews = not SurveyorSettings.of_run(run).always_reviews
+    settings = SurveyorSettings.of_run(run)
+    reviews = settings.reviews
     excerpt = excerpt_for_question(writer, mentions, run)
     draft = draft_query(mentions, excerpt, run)
     if draft.more:
@@ -111,8 +110,8 @@ def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
     executed = check_and_execute(place, draft, mentions, writer, run)
     best = (draft, executed)
     for number in range(1, reviews + 1):
-        is_settled = skips_reviews and not is_open(mentions, draft, executed)
-        if is_settled or draft.chosen:
+        is_reviewed = settings.always_reviews or is_open(mentions, draft, executed)
+        if draft.chosen or not is_reviewed:
             break
         review = review_draft(place, mentions, excerpt, draft, executed, run)
         if review.verdict == NOT_IN_GRAPH:
@@ -135,9 +134,8 @@ def check_and_execute(
 ) -> Executed:
     """Hold a query against the survey, then execute it. ``place`` is as in ``execute_draft``."""
     classes = {}
-    for mention in mentions.found:
-        for terms in mention.used:
-            classes[terms.iri] = [iri for iri, _ in terms.classes]
+    for terms in chain.from_iterable(mention.used for mention in mentions.found):
+        classes[terms.iri] = [iri for iri, _ in terms.classes]
     contradictions = tuple(find_contradictions(draft.sparql, writer, classes, run.kg.vocabulary))
     facts = extract_schema_facts(writer.survey)
     return execute_draft(place, draft.sparql, contradictions, facts, run)
@@ -158,9 +156,8 @@ def look_up_mentions(
     found = []
     for all_candidates in retrieved:
         candidates = drop_unrelated(all_candidates, mentions.classes, writer)
-        name = candidates.entity
-        comments = find_comments(name, writer.survey.notes)
-        found.append(find_values(name, candidates, predicates, comments, run))
+        comments = find_comments(candidates.entity, writer.survey.notes)
+        found.append(find_values(candidates.entity, candidates, predicates, comments, run))
     return replace(mentions, found=tuple(found))
 
 
@@ -272,10 +269,8 @@ def _row_values(executed: Executed, run: Run) -> list[Value]:
     columns. The measure of a row is that of the value; of equal rows it is that of the first, by
     which the value is in the result.
     """
-    measures: dict[Row, Term | None] = {}
-    if executed.measured:
-        for row, measure in zip(executed.rows, executed.measured, strict=True):
-            measures.setdefault(row, measure)
+    # Of equal rows, the first one counts.
+    measures = dict(zip(executed.rows[::-1], executed.measured[::-1], strict=False))
     rows = [row for row in dict.fromkeys(executed.rows) if set(row) - {None}]
     if not rows:
         return []
@@ -284,9 +279,9 @@ def _row_values(executed: Executed, run: Run) -> list[Value]:
     values = []
     for row in rows:
         term = next(cell for cell in row if cell is not None)
-        label = format_row(row, names)
         cells = row if len(row) > 1 else ()
         support = supports.get(row, ())
+        label = format_row(row, names)
         values.append(Value(term, label, support, cells, measure=measures.get(row)))
     return values
 
@@ -298,9 +293,8 @@ def _column_titles(drafted: Draft, executed: Executed) -> tuple[str, ...]:
     """
     if len(executed.columns) <= 1:
         return ()
-    if len(drafted.columns) == len(executed.columns):
-        return drafted.columns
-    return executed.columns
+    is_titled = len(drafted.columns) == len(executed.columns)
+    return drafted.columns if is_titled else executed.columns
 
 
 def make_turn(run: Run) -> Turn:
@@ -308,12 +302,9 @@ def make_turn(run: Run) -> Turn:
 
     The question in full is that of the first step that found mentions; "" if there is none.
     """
-    standalone = ""
-    for step in run.steps:
-        if step.done and isinstance(step.output, Mentions):
-            standalone = step.output.question
-            break
-    return remember_turn(run, standalone=standalone)
+    outputs = [step.output for step in run.steps if step.done]
+    questions = [output.question for output in outputs if isinstance(output, Mentions)]
+    return remember_turn(run, standalone=next(iter(questions), ""))
 
 
 def read_as(run: Run, reading: Reading) -> Run:
@@ -343,25 +334,19 @@ def collect_linked_iris(run: Run) -> LinkedIris:
     Candidates are the vertices found for the names of the question, and the predicates of the
     survey.
     """
-    executed = list_outputs(run, "executor")[-1:]
-    patterns = list(chain.from_iterable(map(_read_patterns, executed)))
+    patterns: list[TriplePattern] = []
+    with suppress(GraphError):
+        for executed in list_outputs(run, "executor")[-1:]:
+            patterns += analyze_query(executed.sparql).patterns
     ends = chain.from_iterable(pattern[::2] for pattern in patterns)
     surveyed = chain.from_iterable(survey.classes for survey in list_outputs(run, "surveyor"))
-    properties = chain.from_iterable(each.properties for each in surveyed)
+    predicates = chain.from_iterable(each.predicates for each in surveyed)
     return LinkedIris(
         frozenset(end[1:-1] for end in ends if end.startswith("<")),
         frozenset(predicate.strip("<>") for _, predicate, _ in patterns),
         list_offered_vertices(run),
-        frozenset(str(each.predicate) for each in properties),
+        frozenset(map(str, predicates)),
     )
-
-
-def _read_patterns(executed: Executed) -> tuple[TriplePattern, ...]:
-    """Return the triple patterns of a query; none if it cannot be taken apart."""
-    try:
-        return tuple(analyze_query(executed.sparql).patterns)
-    except GraphError:
-        return ()
 
 
 GOLD = GoldDecisions(

@@ -416,7 +416,6 @@ def _look_up_terms(
     iris = [candidate.iri for candidate in candidates]
     vocabulary = run.kg.vocabulary
     listed = values_clause("?v", iris)
-    terms: dict[str, dict[URIRef, set[URIRef]]] = {}
     types = values_clause("?p", vocabulary.types)
     queries = {"classes": f"SELECT DISTINCT ?v ?x WHERE {{ {listed} {types} ?v ?p ?x }}"}
     exact = [candidate.iri for candidate in candidates if is_exact_match(candidate)]
@@ -425,24 +424,20 @@ def _look_up_terms(
         listed = values_clause("?v", related)
         queries["predicates"] = f"SELECT DISTINCT ?v ?x WHERE {{ {listed} ?v ?x ?o }}"
         queries["incoming"] = f"SELECT DISTINCT ?v ?x WHERE {{ {listed} ?s ?x ?v }}"
+    terms: dict[tuple[str, Term | None], set[URIRef]] = defaultdict(set)
     for kind, query in queries.items():
-        terms[kind] = {iri: set() for iri in iris}
         for vertex, term in run.kg.select(query).rows:
-            if not isinstance(vertex, URIRef) or not isinstance(term, URIRef):
-                continue
-            if vertex in terms[kind] and term not in vocabulary.excluded_predicates:
-                terms[kind][vertex].add(term)
-    all_terms: set[URIRef] = set()
-    for by_vertex in terms.values():
-        all_terms.update(*by_vertex.values())
-    names = run.kg.names(sorted(all_terms))
+            if isinstance(term, URIRef) and term not in vocabulary.excluded_predicates:
+                terms[kind, vertex].add(term)
+    names = run.kg.names(sorted(set().union(*terms.values())))
 
     used = []
     described = []
     for candidate in candidates:
         named = {}
-        for kind, by_vertex in terms.items():
-            named[kind] = tuple((term, names[term]) for term in sorted(by_vertex[candidate.iri]))
+        for kind in queries:
+            found = sorted(terms[kind, candidate.iri])
+            named[kind] = tuple((term, names[term]) for term in found)
         used.append(UsedTerms(candidate.iri, **named))
         relations = [name for _, name in named.get("predicates", ())]
         relations += [f"{name} (incoming)" for _, name in named.get("incoming", ())]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from itertools import permutations
+from dataclasses import replace
+from itertools import chain, permutations
 
 from rdflib import RDF, RDFS, URIRef
 
@@ -67,15 +68,14 @@ def choose_readings(
         except (GraphError, NotRecordedError):
             continue
         is_same = executed.truth is None and set(rows) == set(executed.rows)
-        is_empty = all(map(has_nothing, rows))
         has_empty_column = any(set(column) == {None} for column in zip(*rows, strict=True))
-        if is_empty or is_same or has_empty_column:
+        if is_same or has_empty_column or all(map(has_nothing, rows)):
             continue
         texts = [format_row(row, names) for row in rows[:MAX_READING_ROWS]]
         if len(rows) > MAX_READING_ROWS:
             more = pluralize(len(rows) - MAX_READING_ROWS, "more row")
             texts.append(f"and at least {more}" if result.cut else f"and {more}")
-        chosen.append(Reading(reading.taken, reading.other, reading.sparql, tuple(texts)))
+        chosen.append(replace(reading, rows=tuple(texts)))
     return tuple(chosen)
 
 
@@ -122,8 +122,7 @@ def _with_ties(executed: Executed) -> Iterator[Reading]:
     """Yield the result with all rows that are level with the last one within the LIMIT."""
     more = sum(finding.more_rows for finding in executed.findings)
     if more:
-        limit = len(executed.rows) + more
-        query = select_also(executed.sparql, "", limit)
+        query = select_also(executed.sparql, "", len(executed.rows) + more)
         yield Reading(
             "exactly as many as asked for", "all that are level with the last one as well", query
         )
@@ -146,28 +145,22 @@ def _with_measure(executed: Executed) -> Iterator[Reading]:
     measure, *others = dict.fromkeys(decided) or [""]
     deciding = {measure} if others or not clauses.limit else set(clauses.order_by)
     if clauses.order_by or measure in expressions.values():
-        kept = []
-        for column in columns:
-            if deciding.isdisjoint((column, expressions.get(column))):
-                kept.append(column)
+        kept = [each for each in columns if deciding.isdisjoint((each, expressions.get(each)))]
         if 0 < len(kept) < len(columns):
             query = _wrap(executed.sparql, kept)
             yield Reading("with what decided as a column", "without what decided", query)
             return
     if measure and not others and measure not in columns and not expressions:
-        is_variable = VARIABLE.fullmatch(measure)
-        column = measure if is_variable else f"({measure} AS ?number)"
+        column = measure if VARIABLE.fullmatch(measure) else f"({measure} AS ?number)"
         query = select_also(executed.sparql, column)
         yield Reading("without what decided", "with what decided as a column", query)
 
 
 def _by_text_or_link(sparql: str, writer: SurveyWriter) -> Iterator[Reading]:
     """Yield the query with a link in the place of the text that stands for it, or the reverse."""
-    pairs: dict[tuple[URIRef, ...], None] = {}
-    for found in writer.survey.texts_of_links:
-        # Several classes may have the same pair.
-        pairs.update(dict.fromkeys(permutations((found.text, found.link))))
-    for used, other in pairs:
+    pairs = [permutations((found.text, found.link)) for found in writer.survey.texts_of_links]
+    # Several classes may have the same pair.
+    for used, other in dict.fromkeys(chain.from_iterable(pairs)):
         parts = re.split(_written(used, writer), sparql)
         if len(parts) > 1:
             query = bracket_iri(other).join(parts)
@@ -191,8 +184,7 @@ def _by_subclasses(sparql: str, writer: SurveyWriter) -> Iterator[Reading]:
             typed = TYPED.format(_written(surveyed.iri, writer))
             query = re.sub(typed, "rdf:type/rdfs:subClassOf* ", query)
     if query != sparql:
-        prefixes = (("rdf", str(RDF)), ("rdfs", str(RDFS)))
-        query = add_missing_prefixes(query, prefixes)
+        query = add_missing_prefixes(query, (("rdf", str(RDF)), ("rdfs", str(RDFS))))
         yield Reading("only with the class itself as type", "with subclasses", query)
 
 
@@ -222,7 +214,6 @@ def _by_name(executed: Executed, vocabulary: Vocabulary) -> Iterator[Reading]:
 
 def _wrap(sparql: str, columns: Iterable[str], patterns: str = "") -> str:
     """Return a query for some columns of a query, to whose rows patterns are joined."""
-    text = validate_query(sparql).text
     prologue = split_clauses(sparql).prologue
-    body = text[len(prologue) :]
+    body = validate_query(sparql).text.removeprefix(prologue)
     return f"{prologue}SELECT DISTINCT {' '.join(columns)} WHERE {{ {{ {body} }} {patterns} }}"

@@ -9,7 +9,6 @@ from kgwb.build import (
     Answer,
     Html,
     RenderContext,
-    Term,
     Value,
     View,
     collapsible,
@@ -107,17 +106,15 @@ def render_query_result(executed: records.Executed, context: RenderContext) -> H
     else:
         head = div("b", shorten(str(executed)))
     parts = [head]
-    findings = [tag("li", tag("b", shorten(text))) for text in executed.contradictions]
-    for finding in executed.findings:
-        element = "b" if finding.wrong else "bdi"
-        findings.append(tag("li", tag(element, shorten(finding.text))))
-    if findings:
-        parts.append(tag("ul", *findings))
+    told = [("b", text) for text in executed.contradictions]
+    told += [("b" if each.wrong else "bdi", each.text) for each in executed.findings]
+    if told:
+        items = [tag("li", tag(element, shorten(text))) for element, text in told]
+        parts.append(tag("ul", *items))
 
-    def render_cell(term: Term | None) -> Html:
-        return Html() if term is None else render_term(term, context)
-
-    rows = [tuple(map(render_cell, row)) for row in executed.rows[:MAX_ROWS]]
+    rows = []
+    for row in executed.rows[:MAX_ROWS]:
+        rows.append(["" if cell is None else render_term(cell, context) for cell in row])
     headings = [f"?{column}" for column in executed.columns]
     query = render_query(executed.sparql, context)
     parts += [
