@@ -147,6 +147,12 @@ GAPS = [
 ]
 
 
+@pytest.fixture(params=PROFILES)
+def name(request: pytest.FixtureRequest) -> str:
+    """The name of a profile: a test that asks for it is made in each of them."""
+    return str(request.param)
+
+
 def settings_of(name: str, **changes: Any) -> RagoniteSettings:
     """The settings of a profile, with some of them changed."""
     return RagoniteSettings.of_profile(name, **changes)
@@ -185,7 +191,6 @@ def tables_of(database: Database) -> dict[str, list[str]]:
 @violated_by(
     INDUCTION, "groups[subject] = tuple(sorted(classes))", "groups[subject] = (min(classes),)"
 )
-@pytest.mark.parametrize("name", PROFILES)
 def test_each_combination_of_types_has_a_table(name: str) -> None:
     tables = set(tables_of(induced(name, CARS)))
     if name == "fast":
@@ -221,7 +226,6 @@ def test_each_combination_of_types_has_a_table(name: str) -> None:
     "elif subject in self._incoming_predicates:",
     "elif subject in self._superclasses:",
 )
-@pytest.mark.parametrize("name", PROFILES)
 def test_each_subject_is_a_row_of_the_table_of_its_types(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -276,7 +280,6 @@ def test_each_subject_is_a_row_of_the_table_of_its_types(
     'definitions = ", ".join(map(str, columns))',
     'definitions = ", ".join(f"{c.name} {c.type.removesuffix(\' NOT NULL\')}" for c in columns)',
 )
-@pytest.mark.parametrize("name", PROFILES)
 def test_literals_are_typed_columns_of_the_subject(name: str) -> None:
     turtle = """
     :a a :Car ; rdfs:label "A" ; :price 55160 ; :weight 1.5 ; :drive "rear" .
@@ -310,7 +313,6 @@ def test_literals_are_typed_columns_of_the_subject(name: str) -> None:
     'definitions = ", ".join(map(str, columns))',
     'definitions = ", ".join(f"{each.name} {each.type}" for each in columns)',
 )
-@pytest.mark.parametrize("name", PROFILES)
 def test_links_are_foreign_keys(name: str) -> None:
     turtle = """
     :f a :Film ; :director :p ; :star :p, :q . :g a :Film ; :director :p ; :star :p, :q .
@@ -341,7 +343,6 @@ def test_links_are_foreign_keys(name: str) -> None:
     SYSTEM + "records.py", "if shown and chars > max_tokens", "if chars > max_tokens - 999_999"
 )
 @violated_by(SELECTOR, "for_sparql=writes_sparql)", "for_sparql=True)")
-@pytest.mark.parametrize("name", PROFILES)
 def test_all_tables_are_sent(name: str) -> None:
     turtle = " ".join(
         f':a{number} a :Class{number} ; :price {number} ; :of :a{number + 1} ; :note "{"n" * 200}{number}" .'
@@ -404,7 +405,6 @@ PRICE_REMARK = "in euros, without taxes, as the maker asked for it in the first 
     "        if annotation.strip_unit:\n",
     "        if annotation.strip_unit is False:\n",
 )
-@pytest.mark.parametrize("name", PROFILES)
 def test_a_person_improves_the_schema_of_figure_2(name: str, tmp_path: Path) -> None:
     turtle = """
     :m60 a :Car ; rdfs:label "iX M60" ; :name "iX M60" ; :fuelType :electric ; :price 124605 ;
@@ -483,7 +483,6 @@ def test_a_person_improves_the_schema_of_figure_2(name: str, tmp_path: Path) -> 
 @violated_by(
     INDUCTION, "GROUP BY home, predicate, tag, pair ORDER", "GROUP BY home, predicate, tag ORDER"
 )
-@pytest.mark.parametrize("name", PROFILES)
 def test_names_and_links_to_several_tables_have_columns_of_their_own(name: str) -> None:
     turtle = """
     :a a :Maker ; rdfs:label "A" ; :name "Maker A" ; :makes :car, :bike ; :rides :bike .
@@ -563,7 +562,6 @@ def test_figure_2_is_induced_as_printed(name: str) -> None:
 @violated_by(
     SYSTEM + "answerer.py", '"earlier": list_earlier_turns(dialogue, settings)', '"earlier": []'
 )
-@pytest.mark.parametrize("name", PROFILES)
 def test_all_previous_questions_and_answers_are_shown(name: str) -> None:
     if name != "fast":
         long = Dialogue(tuple(Turn(f"question {n}", ("answer " * 900,)) for n in range(9)))
@@ -644,7 +642,6 @@ VERBALIZED = [
     'return name.removeprefix("has ")',
 )
 @violated_by(SETTINGS, '        "reverse_facts": False,\n', "")
-@pytest.mark.parametrize("name", PROFILES)
 def test_the_capsule_of_the_paper_is_verbalized_as_printed(name: str) -> None:
     passages = dict(induced(name, ENGINE).passages)
     first, *others = passages["BMW 120 Sport [engine]"].removesuffix(".").split(". ")
@@ -689,7 +686,6 @@ def test_the_capsule_of_the_paper_is_verbalized_as_printed(name: str) -> None:
     FILE, """'; '.join(parts)})", numbers, reverse)""", """'; '.join(parts)})", numbers)"""
 )
 @violated_by(FILE, "numbers += nested.triples", "pass")
-@pytest.mark.parametrize("name", PROFILES)
 def test_no_prefix_and_no_blank_node_is_left_in_a_passage(name: str) -> None:
     turtle = """
     :bmw_x1 a :SportCar ; :topSpeed 200 ; :size [ :height "1612 mm" ; a :Size ] ; :motto "Joy"@en, "Freude"@de ;
@@ -723,7 +719,6 @@ def test_no_prefix_and_no_blank_node_is_left_in_a_passage(name: str) -> None:
 )
 @violated_by(SETTINGS, "    lowercases: bool = False", "    lowercases: bool = True")
 @violated_by(SETTINGS, '    "lowercases",\n', "")
-@pytest.mark.parametrize("name", PROFILES)
 def test_each_reading_of_the_case_of_passages_can_be_chosen(name: str) -> None:
     usual = dict(induced(name, ENGINE).passages)
     lower = dict(induced(name, ENGINE, lowercases=True).passages)
@@ -746,7 +741,6 @@ def test_each_reading_of_the_case_of_passages_can_be_chosen(name: str) -> None:
     setting="reverse_facts",
 )
 @violated_by(FILE, "return is_beside and self.reverse_facts", "return is_beside")
-@pytest.mark.parametrize("name", PROFILES)
 def test_reversed_facts_can_be_left_out(name: str) -> None:
     database = induced(name, ENGINE, reverse_facts=False)
     assert not any(" of BMW 120 Sport" in text for _, text in database.passages)
@@ -766,7 +760,6 @@ HUB = ":hub a :Hub ; rdfs:label 'Hub' ; :links " + ", ".join(
 )
 @violated_by(FILE, "if isinstance(term, BNode) or self.by_fact:", "if isinstance(term, BNode):")
 @violated_by(SETTINGS, '        "verbalization": "facts",\n', "")
-@pytest.mark.parametrize("name", PROFILES)
 def test_each_subject_has_its_passage_also_without_a_label(name: str) -> None:
     turtle = """
     :car a :Car ; rdfs:label "BMW 120" ; :has_engine :engine .
@@ -792,7 +785,6 @@ def test_each_subject_has_its_passage_also_without_a_label(name: str) -> None:
     "            passages = [join_facts(name, facts)]",
     "            passages = [join_facts(name, facts[:12])]",
 )
-@pytest.mark.parametrize("name", PROFILES)
 def test_each_subject_has_one_passage(name: str) -> None:
     passages = induced(name, f"{HUB} .").passages
     of_hub = [text for title, text in passages if title == "Hub [hub]"]
@@ -831,7 +823,6 @@ LONG = f"""
     "            if passage not in cosines:\n                cosines[passage] = cosine\n",
     "            cosines[passage] = cosine\n",
 )
-@pytest.mark.parametrize("name", PROFILES)
 def test_the_whole_passage_is_embedded(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("KGWB_EMBEDDINGS", raising=False)
     run, _ = answered(settings=settings_of(name), embeddings=Embeddings())
@@ -863,7 +854,6 @@ def test_the_whole_passage_is_embedded(name: str, monkeypatch: pytest.MonkeyPatc
     "key=lambda number: (scores[number], number))",
 )
 @violated_by(SETTINGS, "    passages: Count = 5\n", "    passages: Count = 1\n")
-@pytest.mark.parametrize("name", PROFILES)
 def test_passages_are_ranked_by_vectors(name: str) -> None:
     embeddings = Embeddings("lexical")
     database = induced(name, CARS)
@@ -881,7 +871,6 @@ def test_passages_are_ranked_by_vectors(name: str) -> None:
 )
 @violated_by(SETTINGS, "    rounds: Count = 3\n", "    rounds: Count = 4\n")
 @violated_by(SELECTOR, "limit=settings.rounds)", "limit=3)")
-@pytest.mark.parametrize("name", PROFILES)
 def test_there_are_three_rounds(name: str) -> None:
     for rounds in (3, 5):
         uses = [sql(f"SELECT {number}") for number in range(rounds)]
@@ -906,7 +895,6 @@ def test_there_are_three_rounds(name: str) -> None:
     SYSTEM + "records.py", "for row in (self.columns, *self.rows):", "for row in (self.columns,):"
 )
 @violated_by(CHOOSE, "Results so far\n{{so_far}}\n", "{{so_far}}\n")
-@pytest.mark.parametrize("name", PROFILES)
 def test_results_and_errors_are_in_the_next_prompt(name: str) -> None:
     uses = [sql("SELECT budget FROM film"), passages(), sql(), FINISH]
     settings = settings_of(name, rounds=4)
@@ -932,7 +920,6 @@ def test_results_and_errors_are_in_the_next_prompt(name: str) -> None:
 @violated_by(SETTINGS, '        "last_sees_results": True,\n', "")
 @violated_by(SETTINGS, '        "last_sees_results": False,\n', "")
 @violated_by("kgwb/run/ask.py", "enumerate([*before, *uses], 1)", "enumerate(uses, 1)")
-@pytest.mark.parametrize("name", PROFILES)
 @pytest.mark.parametrize(("first", "other"), [("sql", "passages"), ("passages", "sql")])
 def test_both_branches_are_used(name: str, first: str, other: str) -> None:
     use_of = {"sql": sql(), "passages": passages()}
@@ -955,7 +942,6 @@ ALL_TOOLS = ["sql", "passages", "finish"]
 @violated_by(SELECTOR, " and uses != chosen", "")
 @violated_by(SELECTOR, "use for use in uses if not isinstance(use.tool, Finish)", "*uses")
 @violated_by(SELECTOR, "left = settings.rounds - len(retrievals)", "left = settings.rounds")
-@pytest.mark.parametrize("name", PROFILES)
 @pytest.mark.parametrize(
     ("uses", "rounds", "offered", "again"),
     [
@@ -993,7 +979,6 @@ def test_the_model_judges_the_branch_that_it_had_to_use(
     "section 3", "the tools are used in any order, and the model decides when there is enough"
 )
 @violated_by(SELECTOR, '@tool("finish", ends=True)', '@tool("finish", ends=False)')
-@pytest.mark.parametrize("name", PROFILES)
 def test_the_model_ends_the_retrieval(name: str) -> None:
     run, _ = answered(passages(), sql(), FINISH, settings=settings_of(name, rounds=5))
     agents = [step.agent for step in run.steps]
@@ -1015,7 +1000,6 @@ POWER = """
     setting="rows",
 )
 @violated_by(SYSTEM + "answerer.py", "        parts.insert(0, f", "        parts.append(f")
-@pytest.mark.parametrize("name", PROFILES)
 def test_the_answerer_knows_the_tables_of_the_sql(name: str) -> None:
     query = "SELECT NAME, MAX(POWER) AS best FROM ENGINE"
     run, model = answered(
@@ -1060,7 +1044,6 @@ def test_the_answerer_knows_the_tables_of_the_sql(name: str) -> None:
     SYSTEM + "database.py", "replace(source, whole=settings.whole_values)", "replace(source)"
 )
 @violated_by(SETTINGS, "    rows: Count = 50\n", "    rows: Count = 40\n")
-@pytest.mark.parametrize("name", PROFILES)
 def test_long_cells_and_passages_are_shown_whole(name: str) -> None:
     note = "a word " * 2_000 + "the end"
     kg = films(f'{PREFIXES} :a a :Film ; rdfs:label "A" ; :note "{note}" .')
@@ -1092,7 +1075,6 @@ def test_long_cells_and_passages_are_shown_whole(name: str) -> None:
     "prompts/ragonite/answerer.md", "after each claim the numbers of its sources", "in plain words"
 )
 @violated_by(SYSTEM + "answerer.py", "enumerate(sources, 1)", "enumerate(sources[:1], 1)")
-@pytest.mark.parametrize("name", PROFILES)
 def test_the_answer_is_written_from_all_sources(name: str) -> None:
     for uses in ((sql(), passages(), FINISH), (passages(), sql(), FINISH)):
         run, model = answered(*uses, settings=settings_of(name))
@@ -1148,7 +1130,6 @@ CLASSES = "holds the things of a class with its subclasses"
     "A table " + CLASSES,
 )
 @pytest.mark.parametrize("ablation", ["none", "sql_only"])
-@pytest.mark.parametrize("name", PROFILES)
 def test_the_prompt_asks_for_explicit_intents_over_the_tables_that_are_sent(
     name: str, ablation: str
 ) -> None:
@@ -1200,7 +1181,6 @@ def test_the_prompt_asks_for_explicit_intents_over_the_tables_that_are_sent(
     SELECTOR, '    "passages_only": (Passages,),\n', '    "passages_only": (Passages, Sql),\n'
 )
 @violated_by(SELECTOR, "    if offered != (Passages,):\n", "    if offered:\n")
-@pytest.mark.parametrize("name", PROFILES)
 @pytest.mark.parametrize(
     ("ablation", "shown", "hidden"),
     [
@@ -1246,7 +1226,6 @@ def test_a_configuration_is_shown_its_own_tools(
 @violated_by(
     "kgwb/run/execution.py", "step.seconds = time.perf_counter() - started", "step.seconds = 0.0"
 )
-@pytest.mark.parametrize("name", PROFILES)
 def test_each_step_has_its_seconds(name: str) -> None:
     run, _ = answered(settings=settings_of(name))
     timed = {step.agent for step in run.steps if step.seconds > 0}

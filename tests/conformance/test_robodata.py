@@ -108,6 +108,12 @@ GAPS = [
 ]
 
 
+@pytest.fixture(params=PROFILES)
+def name(request: pytest.FixtureRequest) -> str:
+    """The name of a profile: a test that asks for it is made in each of them."""
+    return str(request.param)
+
+
 def settings_of(name: str, **changes: Any) -> RoboDataSettings:
     """The settings of a profile, with some of them changed."""
     return RoboDataSettings.of_profile(name, **changes)
@@ -168,7 +174,6 @@ def states_of(run: Run) -> list[str]:
     "the local graph is empty at first, and is populated while the question is answered",
 )
 @violated_by(INIT, "local = local.with_triples(nodes, triples)", "pass")
-@pytest.mark.parametrize("name", PROFILES)
 def test_the_local_graph_grows_from_nothing(name: str) -> None:
     run, _ = answered(name)
     sizes = [len(step.output.local.support) for step in run.steps if step.agent == "turn"]
@@ -187,7 +192,6 @@ def test_the_local_graph_grows_from_nothing(name: str) -> None:
     "return TermIds(self.prefixes, self.names)",
 )
 @violated_by(RECORDS, "all_triples = dict.fromkeys(self.support)", "all_triples = {}")
-@pytest.mark.parametrize("name", PROFILES)
 def test_the_local_graph_takes_in_several_sources(name: str) -> None:
     first = last_position(answered(name)[0]).local
     other = "http://other.example/"
@@ -217,7 +221,6 @@ def test_the_local_graph_takes_in_several_sources(name: str) -> None:
     'return Decision(" ".join(reply.thought.split()), reply.next, actions)',
     "return Decision(reply.thought, next_states[0], actions)",
 )
-@pytest.mark.parametrize("name", PROFILES)
 def test_the_model_decides_the_order_of_states(name: str) -> None:
     evals = [judges("REMOTE"), judges("LOCAL"), judges("PRODUCE")]
     remote = [goes("EVAL_REMOTE", search())] * 2
@@ -234,7 +237,6 @@ def test_the_model_decides_the_order_of_states(name: str) -> None:
 @violated_by(
     SETTINGS, "            return self.turn_limit\n", "            return self.turn_limit + 1\n"
 )
-@pytest.mark.parametrize("name", PROFILES)
 def test_the_last_turn_produces(name: str) -> None:
     loop = {"eval_local": judges("REMOTE"), "remote": goes("EVAL_REMOTE", search())}
     run, _ = answered(name, settings={"turn_limit": 9}, **loop)
@@ -251,7 +253,6 @@ def test_the_last_turn_produces(name: str) -> None:
     setting="empty_graph",
 )
 @violated_by(STATES, 'if not local and settings.empty_graph == "asked":', "if not local:")
-@pytest.mark.parametrize("name", PROFILES)
 @pytest.mark.parametrize("kind", ["nothing", "things", "yes"])
 def test_an_answer_is_produced_from_an_empty_graph_too(name: str, kind: str) -> None:
     empty = {"remote": goes("EVAL_REMOTE", search("x")), "eval_remote": judges("EVAL_LOCAL")}
@@ -313,7 +314,6 @@ def test_turns_depend_on_the_batch(name: str, without: int, with_metacognition: 
 )
 @violated_by(STATES, '    "observation": 0.7,\n', '    "observation": 0.8,\n')
 @violated_by(STATES, '    "update": 0.1,\n', '    "update": 0.8,\n')
-@pytest.mark.parametrize("name", PROFILES)
 def test_the_temperature_depends_on_the_state(name: str) -> None:
     _, model = answered(name, settings={"metacognition": True})
     published = {
@@ -330,7 +330,6 @@ def test_the_temperature_depends_on_the_state(name: str) -> None:
     "the number of turns, tool calls, nodes and edges is reported for each question",
 )
 @violated_by(RECORDS, "sum(len(visit.results) for", "sum(bool(visit.results) for")
-@pytest.mark.parametrize("name", PROFILES)
 def test_the_figures_of_a_run_are_reported(name: str) -> None:
     run, _ = answered(name)
     position = last_position(run)
@@ -447,7 +446,6 @@ def looked_closer(name: str, **settings: Any) -> Scripted:
     "{{results}}\n\n[user]\nStrategic advice: {{advice}}\n",
 )
 @violated_by(SETTINGS, '        "ingredients": "listed",\n', "")
-@pytest.mark.parametrize("name", PROFILES)
 def test_each_state_has_what_the_paper_lists_for_it(name: str) -> None:
     model = looked_closer(name, metacognition=True)
     for prompt, listed in LISTED.items():
@@ -535,7 +533,6 @@ def test_each_state_has_what_the_paper_lists_for_it(name: str) -> None:
     "",
 )
 @violated_by("prompts/robodata/eval_local.md", "\n- The nodes should hang together;", "\n-")
-@pytest.mark.parametrize("name", PROFILES)
 @pytest.mark.parametrize("prompt", SAID)
 def test_a_system_prompt_asks_for_what_the_paper_says(name: str, prompt: str) -> None:
     if name == "fast" and prompt in ("assessment", "observation"):
@@ -581,7 +578,6 @@ def test_a_system_prompt_asks_for_what_the_paper_says(name: str, prompt: str) ->
     "again",
 )
 @violated_by(STATES, '        prompt += "_listed"\n', "        pass\n")
-@pytest.mark.parametrize("name", PROFILES)
 def test_a_system_prompt_has_the_sentences_that_the_paper_prints(name: str) -> None:
     model = looked_closer(name, metacognition=True)
     for prompt, printed in PRINTED.items():
@@ -630,7 +626,6 @@ DESCRIBED = """
 @violated_by(TOOLS, 'noise = settings.details == "described"', "noise = False")
 @violated_by("kgwb/kg/queries.py", "if not predicates and not noise:", "if not predicates:")
 @violated_by(TOOLS, "    rows += observed.rows\n", "")
-@pytest.mark.parametrize("name", PROFILES)
 def test_details_are_names_descriptions_and_triples(name: str) -> None:
     looks = [
         use("get_entity_info", entity="orgx:dune"),
@@ -682,7 +677,6 @@ def test_details_are_names_descriptions_and_triples(name: str) -> None:
     "    return add_details(predicate, sample, local, run) if triples else sample\n",
     "    return add_details(predicate, sample, local, run)\n",
 )
-@pytest.mark.parametrize("name", PROFILES)
 def test_nothing_is_shown_of_what_is_not_in_the_local_graph(name: str) -> None:
     looks = [use("get_node", node="orgx:lynchs_dune"), use("get_edge", predicate="orgx:place")]
     local = goes("EVAL_LOCAL", *looks)
@@ -724,7 +718,6 @@ def memory_after_looks(name: str, *looks: Any, **settings: Any) -> str:
 @violated_by(
     RECORDS, '                line += f"; thought: {visit.thought}"\n', "                pass\n"
 )
-@pytest.mark.parametrize("name", PROFILES)
 def test_memory_has_every_turn_whole_and_says_what_is_left_out(name: str) -> None:
     # in the first turn no ID was shown yet
     dune, starring = str(iri("dune")), str(iri("starring"))
@@ -759,7 +752,6 @@ def test_memory_has_every_turn_whole_and_says_what_is_left_out(name: str) -> Non
     'if not position.local and settings.empty_graph == "never":',
 )
 @violated_by(SETTINGS, '        "empty_graph": "remote",\n', "")
-@pytest.mark.parametrize("name", PROFILES)
 def test_an_empty_graph_leads_to_remote(name: str) -> None:
     given_up = {
         "remote": goes("EVAL_REMOTE", search("nobody")),
@@ -780,7 +772,6 @@ def test_an_empty_graph_leads_to_remote(name: str) -> None:
 @violated_by(
     INIT, '        if position.state == "PRODUCE":\n', '        if position.state == "LOCAL":\n'
 )
-@pytest.mark.parametrize("name", PROFILES)
 def test_enough_data_leads_to_the_answer(name: str) -> None:
     run, _ = answered(name)
     assert states_of(run)[-1] == "EVAL_LOCAL"
@@ -800,7 +791,6 @@ def test_enough_data_leads_to_the_answer(name: str) -> None:
     "",
 )
 @violated_by(STATES, "not is_whole and not position.was_looked_into and", "not is_whole and")
-@pytest.mark.parametrize("name", PROFILES)
 def test_a_graph_that_does_not_fit_is_explored_before_the_answer(name: str) -> None:
     run, model = answered(name, settings={"shown_chars": 60})
     visited = ["EVAL_LOCAL"] if name == "reference" else ["EVAL_LOCAL", "LOCAL", "EVAL_LOCAL"]
@@ -824,7 +814,6 @@ def test_a_graph_that_does_not_fit_is_explored_before_the_answer(name: str) -> N
     "from there to Local Data Evaluation, or exploring goes on",
 )
 @violated_by(RECORDS, '    "LOCAL": ("LOCAL", "EVAL_LOCAL"),\n', '    "LOCAL": ("EVAL_LOCAL",),\n')
-@pytest.mark.parametrize("name", PROFILES)
 def test_local_repeats_or_goes_to_the_evaluation(name: str) -> None:
     closer = use("get_node", node="orgx:denis")
     local = [goes("LOCAL", closer), goes("EVAL_LOCAL", closer)]
@@ -1032,7 +1021,6 @@ def test_each_reading_of_remote_can_be_chosen(value: str, possible: set[str]) ->
 @violated_by(
     RECORDS, "has_node = subject in nodes or object_ in nodes", "has_node = subject in nodes"
 )
-@pytest.mark.parametrize("name", PROFILES)
 def test_update_removes_only_where_the_paper_does_not_rule(name: str) -> None:
     removal = use(
         "remove_edge", subject="orgx:dune", predicate="orgx:director", object="orgx:denis"
@@ -1065,7 +1053,6 @@ def test_update_removes_only_where_the_paper_does_not_rule(name: str) -> None:
     setting="shown_triples",
 )
 @violated_by(TOOLS, 'len(added), is_complete, "added")', "len(added), is_complete)")
-@pytest.mark.parametrize("name", PROFILES)
 def test_build_local_graph_adds(name: str) -> None:
     built = use("build_local_graph", entity="orgx:dune", predicates=["orgx:director"])
     remote = [goes("REMOTE", search()), goes("EVAL_REMOTE", built)]
@@ -1087,7 +1074,6 @@ def two_steps(count: int) -> Graph:
 @violated_by(TOOLS, "tuple(added)[:limit], len(added)", "tuple(added)[:100], len(added)")
 @violated_by(TOOLS, "isinstance(term, URIRef)][:limit]", "isinstance(term, URIRef)][:100]")
 @violated_by(TOOLS, "heads, followed, (), max_read)", "heads, followed, (), MAX_READ_TRIPLES)")
-@pytest.mark.parametrize("name", PROFILES)
 def test_a_built_graph_is_cut_in_fast_alone(name: str) -> None:
     built = use("build_local_graph", entity=str(iri("dune")), predicates=[str(iri("next"))])
     remote = goes("EVAL_REMOTE", built)
@@ -1170,7 +1156,6 @@ def test_a_search_and_a_query_show_what_they_find(name: str, hits: int, shown: i
 @violated_by(
     "prompts/robodata/remote_listed.md", "a SPARQL query of any form", "a SELECT or an ASK"
 )
-@pytest.mark.parametrize("name", PROFILES)
 def test_queries_of_each_form_are_executed(name: str) -> None:
     queries = [
         "SELECT ?who WHERE { orgx:dune orgx:director ?who }",
@@ -1259,7 +1244,6 @@ def test_neighbours_are_all_shown(name: str, asked_for: int, shown: int) -> None
     RECORDS, "if self.found > len(self.rows) or not self.whole:", "if self.found > len(self.rows):"
 )
 @pytest.mark.parametrize("row_limit", [50, 53])
-@pytest.mark.parametrize("name", PROFILES)
 def test_a_result_that_the_graph_has_cut_is_not_said_to_be_all(name: str, row_limit: int) -> None:
     dune, starring = str(iri("dune")), str(iri("starring"))
     looks = {
@@ -1316,7 +1300,6 @@ def test_all_names_of_a_thing_are_shown(row_limit: int, shown: int) -> None:
 )
 @violated_by(SETTINGS, '        "shortens_uses": False,\n', "")
 @violated_by(TOOLS, "MAX_ARGUMENT_CHARS if is_short else UNLIMITED", "MAX_ARGUMENT_CHARS")
-@pytest.mark.parametrize("name", PROFILES)
 def test_the_arguments_of_tool_calls_are_whole(name: str) -> None:
     names = " ".join(f"?name{number}" for number in range(30))
     query = f"SELECT * WHERE {{ VALUES ({names}) {{ ({'1 ' * 30}) }} ?film ?p ?last }}"
@@ -1335,7 +1318,6 @@ def test_the_arguments_of_tool_calls_are_whole(name: str) -> None:
     "relevant data leads to Local Graph Update, other data to exploring or to Local Data Evaluation",
 )
 @violated_by(RECORDS, '("UPDATE", "REMOTE", "EVAL_LOCAL")', '("UPDATE", "REMOTE")')
-@pytest.mark.parametrize("name", PROFILES)
 @pytest.mark.parametrize("next_state", ["UPDATE", "REMOTE", "EVAL_LOCAL"])
 def test_remote_data_is_evaluated(name: str, next_state: str) -> None:
     replies = {"remote": goes("EVAL_REMOTE", search()), "eval_remote": judges(next_state)}
@@ -1348,7 +1330,6 @@ def test_remote_data_is_evaluated(name: str, next_state: str) -> None:
 
 @conforms("Local Graph Update", "from there to Local Data Evaluation")
 @violated_by(RECORDS, '    "UPDATE": ("EVAL_LOCAL",),\n', '    "UPDATE": ("EVAL_REMOTE",),\n')
-@pytest.mark.parametrize("name", PROFILES)
 def test_update_leads_to_the_evaluation(name: str) -> None:
     run, _ = answered(name)
     states = states_of(run)
@@ -1393,7 +1374,6 @@ def test_all_triples_of_a_node_are_fetched(name: str, one: int) -> None:
 )
 @violated_by(STATES, "nodes.append(element[0])", "pass")
 @violated_by(STATES, "for ids in reply.support:", "for ids in reply.support[:1]:")
-@pytest.mark.parametrize("name", PROFILES)
 def test_each_sentence_has_its_support_set(name: str) -> None:
     run, _ = answered(name, produce=produce(*PROVEN, ["orgx:denis"]))
     [sentence] = run.output("produce").sentences
@@ -1411,7 +1391,6 @@ def test_each_sentence_has_its_support_set(name: str) -> None:
     'Answer("list", reason=reason)',
 )
 @violated_by(STATES, "reason=reason, evidence=evidence)", "reason=reason)")
-@pytest.mark.parametrize("name", PROFILES)
 def test_sentences_without_a_value_are_kept(name: str) -> None:
     reply = produce(*PROVEN, answers=[], missing="when")
     answer = answer_of(answered(name, produce=reply)[0])
@@ -1427,7 +1406,6 @@ def test_sentences_without_a_value_are_kept(name: str) -> None:
 )
 @violated_by(SETTINGS, "    tool_uses: Count = 12\n", "    tool_uses: Count = 11\n")
 @violated_by(STATES, "        checks.append(_limit_tool_uses(settings.tool_uses))\n", "")
-@pytest.mark.parametrize("name", PROFILES)
 def test_a_reply_may_use_twelve_tools(name: str) -> None:
     run, model = answered(name, remote=goes("EVAL_REMOTE", *[search()] * 12))
     assert len([step for step in run.steps if step.agent == "search_entities"]) == 12
@@ -1446,7 +1424,6 @@ def test_a_reply_may_use_twelve_tools(name: str) -> None:
 @violated_by(STATES, "if sentence.support and not sentence.problem]", "if sentence.support]")
 @violated_by(STATES, "if term not in proved]", "if term is None]")
 @violated_by(STATES, 'in ("yes", "no") or not produced.answers:', 'in ("yes", "no"):')
-@pytest.mark.parametrize("name", PROFILES)
 @pytest.mark.parametrize(
     ("reply", "unproved"),
     [
@@ -1492,7 +1469,6 @@ def test_what_no_support_set_proves_is_in_doubt(
 @violated_by(STATES, "if position.visits and settings.self_reflection:", "if position.visits:")
 @violated_by(STATES, "with_thoughts=settings.self_reflection", "with_thoughts=True")
 @violated_by(SETTINGS, "    self_reflection: bool = True", "    self_reflection: bool = False")
-@pytest.mark.parametrize("name", PROFILES)
 def test_self_reflection_can_be_switched_off(name: str) -> None:
     remote = [
         goes("REMOTE", search(), thought="first"),
@@ -1528,7 +1504,6 @@ def test_self_reflection_can_be_switched_off(name: str) -> None:
 )
 @violated_by(INIT, 'not position.state.startswith("EVAL")', 'position.state != "EVAL_LOCAL"')
 @violated_by(SETTINGS, "    metacognition: bool = False", "    metacognition: bool = True")
-@pytest.mark.parametrize("name", PROFILES)
 def test_metacognition_comes_before_evaluations(name: str) -> None:
     assert not settings_of(name).metacognition
     run, _ = answered(name, settings={"metacognition": True})
@@ -1569,7 +1544,6 @@ def test_metacognition_comes_before_evaluations(name: str) -> None:
     '        variables |= {"outcome": position.outcome, "tools": describe_tools(run)}\n    texts',
     '        variables |= {"outcome": "", "tools": describe_tools(run)}\n    texts',
 )
-@pytest.mark.parametrize("name", PROFILES)
 def test_metacognition_sees_outcome_and_tools(name: str) -> None:
     _, model = answered(name, settings={"metacognition": True})
     for request in requests_to(model, "assessment", "observation"):
@@ -1601,7 +1575,6 @@ def test_metacognition_sees_outcome_and_tools(name: str) -> None:
     STATES, "enumerate(position.observations, 1)", "enumerate(position.observations[-1:], 1)"
 )
 @violated_by(RECORDS, "   judgement: {self.judgement}\\n", "\\n")
-@pytest.mark.parametrize("name", PROFILES)
 def test_a_strategy_is_compared_to_previous_ones(name: str) -> None:
     remote = [*script()["robodata/remote"], goes("EVAL_REMOTE", search())]
     evals = [judges("REMOTE"), judges("PRODUCE")]
@@ -1645,7 +1618,6 @@ def test_a_strategy_is_compared_to_previous_ones(name: str) -> None:
     code="advice is shown in the evaluation that it was given for",
 )
 @violated_by(RECORDS, "if not advice and keeps_advice:", "if not advice and not keeps_advice:")
-@pytest.mark.parametrize("name", PROFILES)
 def test_advice_stays_in_force(name: str) -> None:
     observations = [
         *([{"judgement": "none yet", "advice": ""}] if name == "paper" else []),
@@ -1680,7 +1652,6 @@ def test_an_advice_of_an_earlier_version_is_read_as_an_observation() -> None:
 )
 @violated_by(STATES, "parts.append(position.local.describe_parts())", "pass")
 @violated_by(STATES, 'parts[-1] += f": {URGENCY_INSTRUCTIONS[urgency]}"', "pass")
-@pytest.mark.parametrize("name", PROFILES)
 def test_the_urgency_grows_and_names_what_is_not_connected(name: str) -> None:
     apart = goes(
         "EVAL_LOCAL", fetch("orgx:director", "orgx:dune"), use("fetch_node", node="orgx:amy")
