@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import string
+import tomllib
 from collections.abc import Sequence
 from functools import cache
 from itertools import islice, product
@@ -173,12 +174,27 @@ def states_of(run: Run) -> list[str]:
     "Epistemic Substrate",
     "the local graph is empty at first, and is populated while the question is answered",
 )
+@conforms(
+    "Experimental Evaluation",
+    "the number of turns, tool calls, nodes and edges is reported for each question",
+)
+@conforms("Local Data Evaluation", "if there is enough data, Produce Answer is visited")
+@conforms("Local Graph Update", "from there to Local Data Evaluation")
 @violated_by(INIT, "local = local.with_triples(nodes, triples)", "pass")
-def test_the_local_graph_grows_from_nothing(name: str) -> None:
+@violated_by(RECORDS, "sum(len(visit.results) for", "sum(bool(visit.results) for")
+@violated_by(
+    INIT, '        if position.state == "PRODUCE":\n', '        if position.state == "LOCAL":\n'
+)
+@violated_by(RECORDS, '    "UPDATE": ("EVAL_LOCAL",),\n', '    "UPDATE": ("EVAL_REMOTE",),\n')
+def test_a_run_fetches_what_answers_the_question(name: str) -> None:
     run, _ = answered(name)
     sizes = [len(step.output.local.support) for step in run.steps if step.agent == "turn"]
     assert (sizes[0], sizes[-1]) == (0, 2)
     assert sizes == sorted(sizes)
+    states = states_of(run)
+    assert states[states.index("UPDATE") + 1] == states[-1] == "EVAL_LOCAL"
+    assert answer_of(run).labels == ("Denis Villeneuve",)
+    assert last_position(run).statistics == "6 turns, 4 tool calls, 3 nodes, 2 edges"
 
 
 @conforms(
@@ -325,17 +341,6 @@ def test_the_temperature_depends_on_the_state(name: str) -> None:
         assert used == {0.0 if name == "fast" else temperature}, prompt
 
 
-@conforms(
-    "Experimental Evaluation",
-    "the number of turns, tool calls, nodes and edges is reported for each question",
-)
-@violated_by(RECORDS, "sum(len(visit.results) for", "sum(bool(visit.results) for")
-def test_the_figures_of_a_run_are_reported(name: str) -> None:
-    run, _ = answered(name)
-    position = last_position(run)
-    assert position.statistics == "6 turns, 4 tool calls, 3 nodes, 2 edges"
-
-
 # --- What is sent
 
 
@@ -348,61 +353,10 @@ LISTED = {
     "produce": set(),
 }
 """What the paper lists for each state besides self-reflection, memory and local graph."""
-SAID = {
-    "remote": ['"REMOTE" if', '"EVAL_REMOTE" if'],
-    "eval_remote": [
-        "relevant",
-        "reflect on what was done so far",
-        '"UPDATE"',
-        '"REMOTE"',
-        '"EVAL_LOCAL"',
-    ],
-    "update": [
-        *("no node that hangs on nothing", "Keep the local graph in one piece"),
-        "nothing twice",
-        "Many nodes with the same predicate",
-    ],
-    "eval_local": [
-        *("reflect on what was done so far", "hang together", '"PRODUCE"', '"REMOTE"', '"LOCAL"'),
-    ],
-    "local": [
-        "look at what was looked at before",
-        "reflect on what was done so far",
-        '"EVAL_LOCAL"',
-    ],
-    "produce": [
-        "support set: the triples",
-        "not from what you know",
-        "Each element is checked",
-        "Example",
-    ],
-    "assessment": [
-        *("high-level strategy", "tool usage preferences", "data retrieval patterns"),
-        *("knowledge graph construction strategy", "performance indicators", "urgency"),
-    ],
-    "observation": [
-        *("strategy coherence", "performance assessment", "strategic continuity"),
-        *("opportunity identification", "tool optimization", "urgency"),
-    ],
-}
-"""What the system prompts of the paper ask for, in words of ours where the paper prints none."""
-PRINTED = {
-    "remote": "The local graph is insufficient. Use remote tools to gather relevant data that fills gaps. "
-    "Focus on entities/relationships related to the query.",
-    "eval_remote": "Evaluate if remote data is relevant for building a knowledge graph for the query.",
-    "update": "Update the local graph with relevant remote data|Only add entities/relationships directly related "
-    "to the query. Avoid isolated nodes and redundancy",
-    "eval_local": "Evaluate if the local graph data is enough to answer the query.|If you feel that key "
-    "relationships are missing from the local graph, you can suggest using remote tools to gather more data and go "
-    "back to remote exploration.",
-    "local": "Explore the local knowledge graph to answer the query. Use available tools to find relevant "
-    "information. Avoid redundancy",
-    "produce": "You are an expert agent that produces comprehensive answers using data from a local knowledge graph. "
-    "Your task is to create a final answer where each sentence is backed by specific evidence from the local graph",
-    "assessment": "Analyze the sequence of actions and identify the underlying strategic approach. Focus on:",
-    "observation": "Evaluate current strategy against task outcome and previous observations. Consider:",
-}
-"""What the paper prints of its system prompts, in pieces."""
+PROMPTS: dict[str, dict[str, list[str]]] = tomllib.loads(
+    Path(__file__).with_name("robodata_prompts.toml").read_text(encoding="utf-8")
+)
+"""What the paper says and prints of each system prompt."""
 
 
 def looked_closer(name: str, **settings: Any) -> Scripted:
@@ -503,7 +457,6 @@ def test_each_state_has_what_the_paper_lists_for_it(name: str) -> None:
     "reflect on what was done so far: what worked, what failed, what should be done otherwise now. Two",
     "write two",
 )
-@violated_by("prompts/robodata/local_listed.md", ": do not look at what was looked at before.", ".")
 @violated_by(
     "prompts/robodata/eval_remote_listed.md",
     "reflect on what was done so far: what worked, what failed, what should be done otherwise now. Two",
@@ -511,43 +464,17 @@ def test_each_state_has_what_the_paper_lists_for_it(name: str) -> None:
 )
 @violated_by("prompts/robodata/produce_listed.md", "\n[example]\n", "\nNo example\n")
 @violated_by(
-    "prompts/robodata/produce_listed.md",
-    "support of a sentence is its support set: the triples",
-    "support of a sentence: triples",
-)
-@violated_by(
     "prompts/robodata/assessment_listed.md",
     "- data retrieval patterns: how it gathers data and checks it, and whether it looks at relations in both "
     "directions\n",
     "",
 )
-@violated_by("prompts/robodata/assessment_listed.md", "\n{{turns}}\n\nReply", "\nReply")
 @violated_by(
     "prompts/robodata/observation_listed.md",
     "- strategic continuity: how does it compare with the strategies before? Was the advice",
     "- was the advice",
 )
-@violated_by(
-    "prompts/robodata/eval_local_listed.md",
-    '- "LOCAL": the local graph is shown cut ("not shown"), and you have to look closer at it.\n',
-    "",
-)
 @violated_by("prompts/robodata/eval_local.md", "\n- The nodes should hang together;", "\n-")
-@pytest.mark.parametrize("prompt", SAID)
-def test_a_system_prompt_asks_for_what_the_paper_says(name: str, prompt: str) -> None:
-    if name == "fast" and prompt in ("assessment", "observation"):
-        pytest.skip("they are shorter in fast")
-    model = looked_closer(name, metacognition=True)
-    system = requests_to(model, prompt)[-1].messages[0].content
-    missing = {text for text in SAID[prompt] if text not in system}
-    if name == "paper":
-        assert not missing
-    if prompt == "update":
-        assert ("Keep the local graph in one piece" in missing) == (name == "fast")
-    # the published code does not offer REMOTE
-    assert missing <= {"Keep the local graph in one piece", '"REMOTE" if'}
-
-
 @conforms(
     "Stateful Orchestrator; Metacognition, system prompts",
     "the system prompts have the sentences that the paper prints, so that the answer is comprehensive, one claim in "
@@ -578,12 +505,19 @@ def test_a_system_prompt_asks_for_what_the_paper_says(name: str, prompt: str) ->
     "again",
 )
 @violated_by(STATES, '        prompt += "_listed"\n', "        pass\n")
-def test_a_system_prompt_has_the_sentences_that_the_paper_prints(name: str) -> None:
+def test_a_system_prompt_has_what_the_paper_says_and_prints(name: str) -> None:
     model = looked_closer(name, metacognition=True)
-    for prompt, printed in PRINTED.items():
+    for prompt, expected in PROMPTS.items():
         system = requests_to(model, prompt)[-1].messages[0].content
-        missing = [text for text in printed.split("|") if text not in system]
-        assert bool(missing) == (name == "fast"), prompt
+        assert any(text not in system for text in expected["printed"]) == (name == "fast"), prompt
+        missing = {text for text in expected["said"] if text not in system}
+        if name == "paper":
+            assert not missing, prompt
+        if prompt == "update":
+            assert ("Keep the local graph in one piece" in missing) == (name == "fast")
+        # the published code does not offer REMOTE, and metacognition is asked in fewer words in fast
+        if name != "fast" or prompt not in ("assessment", "observation"):
+            assert missing <= {"Keep the local graph in one piece", '"REMOTE" if'}, prompt
 
 
 DESCRIBED = """
@@ -768,16 +702,6 @@ def test_an_empty_graph_leads_to_remote(name: str) -> None:
     assert answer_of(run).reason.startswith(NOT_IN_GRAPH) == (name == "fast")
 
 
-@conforms("Local Data Evaluation", "if there is enough data, Produce Answer is visited")
-@violated_by(
-    INIT, '        if position.state == "PRODUCE":\n', '        if position.state == "LOCAL":\n'
-)
-def test_enough_data_leads_to_the_answer(name: str) -> None:
-    run, _ = answered(name)
-    assert states_of(run)[-1] == "EVAL_LOCAL"
-    assert answer_of(run).labels == ("Denis Villeneuve",)
-
-
 @conforms(
     "Local Data Evaluation",
     "if the local graph exceeds the maximum, Local Graph Exploration is visited: once after each change of the "
@@ -835,8 +759,8 @@ def name_of(number: int) -> str:
 
 
 @cache
-def large_graph(*, telling: bool) -> tuple[Graph, LocalGraph]:
-    """A graph of 480 nodes and 623 edges with names of 28 letters, and the same as a local graph.
+def large_graph(*, telling: bool) -> LocalGraph:
+    """A local graph of 480 nodes and 623 edges with names of 28 letters.
 
     The names are the last part of IRIs if these are ``telling``, else IRIs have numbers.
     """
@@ -849,14 +773,9 @@ def large_graph(*, telling: bool) -> tuple[Graph, LocalGraph]:
         step = 1 + number // NODES
         triples.append((nodes[number % NODES], predicate, nodes[(number * 7 + step) % NODES]))
     names = [(node, name_of(number)) for number, node in enumerate(nodes)]
-    graph = rdflib.Graph()
-    for triple in triples:
-        graph.add(triple)
-    for node, name in names:
-        graph.add((node, RDFS.label, Literal(name)))
     local = LocalGraph().with_names(names).with_triples(nodes, triples)
     assert (len(local.nodes), len(local.support)) == (NODES, EDGES)
-    return kgwb.open_kg(graph), local
+    return local
 
 
 def position_with(local: LocalGraph, *visits: Visit) -> Position:
@@ -888,7 +807,7 @@ def as_line(local: LocalGraph, triple: Any) -> str:
 @violated_by(STATES, 'lines = ["Triples", *triples]', 'lines = ["Triples", *triples[::-1]]')
 @pytest.mark.parametrize("telling", [True, False])
 def test_a_cut_graph_begins_with_its_newest_and_most_relevant_triples(telling: bool) -> None:
-    _, local = large_graph(telling=telling)
+    local = large_graph(telling=telling)
     limit = settings_of("paper").shown_chars
     text = format_graph(position_with(local), limit)
     lines = shown_triples(text)
@@ -899,12 +818,8 @@ def test_a_cut_graph_begins_with_its_newest_and_most_relevant_triples(telling: b
     newest = local.support[-1]
     older = Visit("UPDATE", "so", "EVAL_LOCAL", ())
     fetched_last = Observed(TRIPLE_COLUMNS, (local.support[7],), 1, effect="added")
-    once_more = position_with(
-        local.without([], [local.support[7]]).with_triples([], [local.support[7]])
-    )
     assert as_line(local, newest) in lines
     assert as_line(local, local.support[7]) not in lines
-    assert shown_triples(format_graph(once_more, limit))
 
     first = local.without([], [local.support[7]])
     grown = Position(
@@ -929,7 +844,7 @@ def test_a_cut_graph_begins_with_its_newest_and_most_relevant_triples(telling: b
 @violated_by(STATES, "return (-found.get(triple, 0), ", "return (0, ")
 @pytest.mark.parametrize("telling", [True, False])
 def test_every_triple_can_be_cited_or_is_found_by_local(telling: bool) -> None:
-    _, local = large_graph(telling=telling)
+    local = large_graph(telling=telling)
     limits = {settings_of(name).shown_chars for name in PROFILES}
     assert limits == {16_000}
     limit = limits.pop()
@@ -1328,14 +1243,6 @@ def test_remote_data_is_evaluated(name: str, next_state: str) -> None:
 # --- Local Graph Update
 
 
-@conforms("Local Graph Update", "from there to Local Data Evaluation")
-@violated_by(RECORDS, '    "UPDATE": ("EVAL_LOCAL",),\n', '    "UPDATE": ("EVAL_REMOTE",),\n')
-def test_update_leads_to_the_evaluation(name: str) -> None:
-    run, _ = answered(name)
-    states = states_of(run)
-    assert states[states.index("UPDATE") + 1] == "EVAL_LOCAL"
-
-
 @conforms(
     "Local Graph Update",
     "the selected relations are fetched; no limit is named",
@@ -1428,16 +1335,11 @@ def test_a_reply_may_use_twelve_tools(name: str) -> None:
     ("reply", "unproved"),
     [
         (produce(*PROVEN), ""),
-        (produce(*PROVEN, answers=("orgx:denis", "orgx:timothee")), ""),
         (produce(PROVEN[0], answers=("orgx:denis", "orgx:timothee")), "Timothée Chalamet"),
         (produce(INVENTED), "Denis Villeneuve"),
         (produce(["orgx:denis"]), "Denis Villeneuve"),
-        (produce(), "Denis Villeneuve"),
-        (produce(*PROVEN, kind="count", answers=("orgx:denis",)), ""),
         (produce(PROVEN[0], kind="count", answers=("orgx:timothee",)), "Timothée Chalamet"),
         (produce(*PROVEN, kind="yes", answers=()), ""),
-        (produce(*PROVEN, kind="no", answers=()), ""),
-        (produce(INVENTED, kind="yes", answers=()), "yes"),
         (produce(*PROVEN, INVENTED, kind="yes", answers=()), "yes"),
         (produce(kind="no", answers=()), "no"),
         (produce(*PROVEN, kind="count", answers=()), ""),
