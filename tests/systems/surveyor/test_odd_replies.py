@@ -2,35 +2,23 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from surveying import DIRECTED, FINE, SURVEYOR, draft, mention, revise, script, surveyor
+from tables import read_table
 
 from kgwb.errors import InvalidReplyError
 from kgwb.llm import Scripted
 
 SMALL = SURVEYOR.settings(survey_tokens=1_200, exemplars=1)
-TWICE = {"taken": "", "others": ["", " ", "same", "same"]}
+ODD_DRAFTS = read_table(Path(__file__).parent / "odd_drafts.jsonl")
 ODD_NAMES = (
     mention(),
     mention("", " ", "?x", "SELECT * { ?s ?p ?o }", "a" * 5_000, question=""),
     mention(*map(str, range(100)), classes=["", "Nothing", "org:Film", "film 4", "<x y>"] * 50),
     mention('denis\nDenis "Villeneuve" \\', "{{question}}", "\u202eDenis"),
-)
-ODD_DRAFTS = (
-    draft("", missing="", more=[]),
-    draft("", missing="", more=["Film", "Film", "Nothing"]),
-    draft("", missing=" ", reason="", more=["?"]),
-    draft("SELECT"),
-    draft("```sparql\nSELECT ?f { ?f org:director org:denis }\n```"),
-    draft("ASK { ?f org:director org:denis }", "count", "a", "b", "c"),
-    draft("SELECT (COUNT(*) AS ?n) { ?s ?p ?o }", "yes or no", missing="a price", more=["Film"]),
-    draft("SELECT * { ?s ?p ?o . ?a ?b ?c }", "one", assumptions=[TWICE] * 20),
-    draft("CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o }", "table"),
-    draft("SELECT ?x { VALUES ?x { UNDEF } }"),
-    draft("SELECT ?f { ?f org:director org:denis } ORDER BY ?f LIMIT 0"),
-    draft("SELECT ?f { ?f (org:director|^org:director)* ?f }", "table", *[""] * 9),
 )
 ODD_REVIEWS = (
     FINE,
