@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
@@ -77,9 +77,13 @@ def open_annotations(source: str) -> Extension:
 
 def _to_full_data(change: Change) -> dict[str, Any]:
     """Return a change as JSON data, with what it leaves as it is as empty or false."""
-    data: dict[str, Any] = {"name": "", "comment": "", "dropped": False, "strip_unit": False}
-    given = {name: value for name, value in to_data(change).items() if value is not None}
-    return {**dict.fromkeys(("table", "column")), **data, **given}
+    whole = Change("", name="", comment="", dropped=False, strip_unit=False)
+    return _to_given_data(whole) | _to_given_data(change)
+
+
+def _to_given_data(change: Change) -> dict[str, Any]:
+    """Return a change as JSON data, without what it leaves as it is."""
+    return {name: value for name, value in to_data(change).items() if value is not None}
 
 
 def read_changes(path: Path) -> list[Change]:
@@ -131,8 +135,7 @@ def merge_changes(changes: list[Change]) -> tuple[Change, ...]:
     for change in changes:
         place = (change.table, change.column)
         known = merged.get(place, Change(*place))
-        values = {name: value for name, value in to_data(change).items() if value is not None}
-        merged[place] = replace(known, **values)
+        merged[place] = replace(known, **_to_given_data(change))
     return tuple(merged.values())
 
 
@@ -164,11 +167,9 @@ def undo_change(path: Path) -> Change:
 
 def _to_line(change: Change) -> str:
     """Return the line of a change in the file. What it leaves as it is, is left out."""
-    data: Mapping[str, Any] = to_data(change)
-    given = {name: value for name, value in data.items() if value not in (None, "")}
-    for name in ("name", "comment"):  # an empty one takes an earlier one back
-        if data[name] == "":
-            given[name] = ""
+    given = _to_given_data(change)
+    if not change.column:
+        del given["column"]
     return json.dumps(given, ensure_ascii=True) + "\n"
 
 

@@ -430,7 +430,7 @@ def _to_json(values: Iterable[Cell]) -> str:
     return json.dumps(list(values))
 
 
-def format_cell(cell: Cell, max_chars: int = MAX_CELL_CHARS) -> str:
+def format_cell(cell: Cell, max_chars: int) -> str:
     """Return a cell as a text of at most so many characters; NULL is empty.
 
     A fraction has SHOWN_DIGITS digits: 0.1 + 0.2 is 0.3, and not 0.30000000000000004.

@@ -236,10 +236,8 @@ def _show(name: str) -> str:
 
 def _decode(name: str, content: bytes) -> str:
     """Return the text of a file. Raises SettingError if it is neither UTF-8 nor marked as UTF-16."""
-    encoding = "utf-8"
-    for mark, marked_encoding in BYTE_ORDER_MARKS.items():
-        if content.startswith(mark):
-            encoding = marked_encoding
+    marked = [BYTE_ORDER_MARKS[mark] for mark in BYTE_ORDER_MARKS if content.startswith(mark)]
+    [encoding] = marked or ["utf-8"]
     try:
         text = content.decode(encoding)
     except UnicodeDecodeError as error:

@@ -195,14 +195,14 @@ def make_identifier(text: str, used: set[str]) -> str:
 
     It is the text in lower case with "_" between words, so that it needs no quotes. Where SQLite
     does not accept that as a name, such as "select" or "1st", "_" is added behind it or "x_" before
-    it. The last resort, also for a text without words, is "x".
+    it. A text without words is "x".
     """
     name = _join_words(text) or "x"
-    for candidate in (name, f"{name}_", f"x_{name}"):
+    for candidate in (name, f"{name}_"):
         with closing(sqlite3.connect(":memory:")) as scratch, suppress(sqlite3.Error):
             scratch.execute(f"CREATE TABLE {candidate} ({candidate} TEXT)")
             return make_unique(candidate, used)
-    return make_unique("x", used)
+    return make_unique(f"x_{name}", used)
 
 
 def make_table_name(text: str, used: set[str]) -> str:

@@ -378,31 +378,24 @@ def _find_changes(schema: Schema, form: Mapping[str, str]) -> list[Change]:
     changes = []
     for column in shown.columns:
         column_name = column.name_by_induction
-        name = form.get(f"name {column_name}", column.name).strip()
         comment = form.get(f"comment {column_name}", column.remark).strip()
         change = Change(
             induced,
             column_name,
-            name=_changed_name(name, column),
+            name=_find_new_name(form, f"name {column_name}", column),
             comment=comment if comment != column.remark else None,
-            dropped=True if f"dropped {column_name}" in form else None,
-            strip_unit=True if f"unit {column_name}" in form else None,
+            dropped=f"dropped {column_name}" in form or None,
+            strip_unit=f"unit {column_name}" in form or None,
         )
-        if change != Change(induced, column_name):
-            changes.append(change)
-    table_name = form.get("table_name", shown.name).strip()
-    table_change = Change(
-        induced,
-        name=_changed_name(table_name, shown),
-        dropped=True if "table_dropped" in form else None,
-    )
-    if table_change != Change(induced):
-        changes.append(table_change)
-    return changes
+        changes.append(change)
+    new_name = _find_new_name(form, "table_name", shown)
+    changes.append(Change(induced, name=new_name, dropped="table_dropped" in form or None))
+    return [change for change in changes if change != Change(induced, change.column)]
 
 
-def _changed_name(typed: str, named: Table | Column) -> str | None:
+def _find_new_name(form: Mapping[str, str], field: str, named: Table | Column) -> str | None:
     """Return the new name of a table or column; None if it is the present one, "" for the induced."""
+    typed = form.get(field, named.name).strip()
     if typed == named.name:
         return None
     return "" if typed == named.name_by_induction else typed

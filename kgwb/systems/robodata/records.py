@@ -420,9 +420,7 @@ class Position(Record):
         cells = chain.from_iterable(chain.from_iterable(result.rows for result in results))
         return self.local.id_mapping.with_terms(cell for cell in cells if cell is not None)
 
-    def format_memory(
-        self, max_chars: int, *, with_thoughts: bool = True, with_rows: bool = False
-    ) -> str:
+    def format_memory(self, max_chars: int, *, with_thoughts: bool, with_rows: bool) -> str:
         """Return the turns as text for a prompt, oldest first; "nothing yet" if there are none.
 
         A turn is a line. The latest turns have their tool results and thoughts, as long as

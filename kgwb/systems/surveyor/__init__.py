@@ -176,13 +176,11 @@ def extend_survey(survey: Survey, classes: Iterable[URIRef], run: Run) -> Survey
     It is returned as it is if each of them is unknown or has its predicates already.
     """
     wanted = set(classes)
-    iris = []
-    for surveyed in survey.classes:
-        if surveyed.iri in wanted and not surveyed.properties:
-            iris.append(surveyed.iri)
+    unknown = [each.iri for each in survey.classes if each.iri and not each.properties]
+    iris = tuple(iri for iri in unknown if iri in wanted)
     if not iris:
         return survey
-    return survey.with_classes_of(_survey_classes(tuple(iris), run))
+    return survey.with_classes_of(_survey_classes(iris, run))
 
 
 def _survey_classes(class_iris: tuple[URIRef, ...], run: Run) -> Survey:

@@ -264,11 +264,7 @@ def draft_query(mentions: Mentions, part: Part, run: Run) -> Draft:
     with neither, or that asks only for classes that cannot be shown, is not valid. Raises
     InvalidReplyError if no reply is.
     """
-    variables = {
-        "question": _describe_question(mentions, run),
-        "survey": part.text,
-        "names": format_mentions(mentions, part.prefixes),
-    }
+    variables = _describe_input(mentions, part, run)
     check = Check("a query, or why there is none", partial(_find_draft_reply_problem, part))
     reply = ask_model("surveyor/drafter", variables, DraftReply, run, checks=(check,))
     query = add_prefixes(reply.sparql, part.prefixes)
@@ -286,15 +282,19 @@ def draft_query(mentions: Mentions, part: Part, run: Run) -> Draft:
     )
 
 
-def _describe_question(mentions: Mentions, run: Run) -> str:
-    """Return the question with the readings that a person chose, and the day that the settings have."""
-    text = mentions.question_as_read
+def _describe_input(mentions: Mentions, part: Part, run: Run) -> dict[str, str]:
+    """Return what the drafter and the reviewer are shown: the question, the survey, and what names may mean.
+
+    The question has the readings that a person chose, and the day that the settings have.
+    """
+    question = mentions.question_as_read
     today = SurveyorSettings.of_run(run).today
     if today:
-        text += (
+        question += (
             f'\nToday is {today}: write "{today}"^^xsd:date where the query needs it, not NOW().'
         )
-    return text
+    names = format_mentions(mentions, part.prefixes)
+    return {"question": question, "survey": part.text, "names": names}
 
 
 def _list_readings(assumptions: Iterable[AssumptionReply]) -> Iterator[Reading]:
@@ -583,13 +583,9 @@ def review_draft(
     InvalidReplyError if no reply is valid.
     """
     max_rows = SurveyorSettings.of_run(run).shown_rows
-    variables = {
-        "question": _describe_question(mentions, run),
-        "survey": part.text,
-        "names": format_mentions(mentions, part.prefixes),
-        "draft": _format_draft(drafted),
-        "result": format_result(executed, max_rows, part.prefixes),
-    }
+    variables = _describe_input(mentions, part, run)
+    variables["draft"] = _format_draft(drafted)
+    variables["result"] = format_result(executed, max_rows, part.prefixes)
     checks = (
         Check("a query if and only if it revises", _find_review_problem),
         Check("what is missing", _find_missing_reason),
