@@ -233,18 +233,26 @@ def test_the_local_graph_takes_in_several_sources(name: str) -> None:
     "Stateful Orchestrator",
     "the model decides the order of the states; each has its prompt and its tools",
 )
+@conforms(
+    "Local Graph Exploration",
+    "from there to Local Data Evaluation, or exploring goes on",
+)
 @violated_by(
     STATES,
     'return Decision(" ".join(reply.thought.split()), reply.next, actions)',
     "return Decision(reply.thought, next_states[0], actions)",
 )
+@violated_by(RECORDS, '    "LOCAL": ("LOCAL", "EVAL_LOCAL"),\n', '    "LOCAL": ("EVAL_LOCAL",),\n')
 def test_the_model_decides_the_order_of_states(name: str) -> None:
     evals = [judges("REMOTE"), judges("LOCAL"), judges("PRODUCE")]
     remote = [goes("EVAL_REMOTE", search())] * 2
     eval_remote = [judges("UPDATE"), judges("EVAL_LOCAL")]
-    run, _ = answered(name, eval_local=evals, remote=remote, eval_remote=eval_remote)
+    closer = use("get_node", node="orgx:denis")
+    local = [goes("LOCAL", closer), goes("EVAL_LOCAL", closer)]
+    run, _ = answered(name, eval_local=evals, remote=remote, eval_remote=eval_remote, local=local)
     first = ["EVAL_LOCAL", "REMOTE", "EVAL_REMOTE", "UPDATE", "EVAL_LOCAL"]
-    assert states_of(run) == [*first, "REMOTE", "EVAL_REMOTE", "EVAL_LOCAL", "LOCAL", "EVAL_LOCAL"]
+    then = ["REMOTE", "EVAL_REMOTE", "EVAL_LOCAL", "LOCAL", "LOCAL", "EVAL_LOCAL"]
+    assert states_of(run) == [*first, *then]
 
 
 @conforms(
@@ -727,19 +735,6 @@ def test_a_graph_that_does_not_fit_is_explored_before_the_answer(name: str) -> N
 # --- Local Graph Exploration
 
 
-@conforms(
-    "Local Graph Exploration",
-    "from there to Local Data Evaluation, or exploring goes on",
-)
-@violated_by(RECORDS, '    "LOCAL": ("LOCAL", "EVAL_LOCAL"),\n', '    "LOCAL": ("EVAL_LOCAL",),\n')
-def test_local_repeats_or_goes_to_the_evaluation(name: str) -> None:
-    closer = use("get_node", node="orgx:denis")
-    local = [goes("LOCAL", closer), goes("EVAL_LOCAL", closer)]
-    evals = [judges("LOCAL"), judges("PRODUCE")]
-    run, _ = answered(name, local=local, eval_local=evals)
-    assert states_of(run)[5:] == ["EVAL_LOCAL", "LOCAL", "LOCAL", "EVAL_LOCAL"]
-
-
 NODES = 480
 EDGES = 623
 LARGE = "https://example.org/large/"
@@ -948,22 +943,6 @@ def test_update_removes_only_where_the_paper_does_not_rule(name: str) -> None:
     assert "remove_node" in requests_to(model, "update")[0].messages[0].content
 
 
-@conforms(
-    "Remote Data Exploration, tools",
-    "build_local_graph adds a subgraph from remote data to the local graph; which is not said: what leads away from "
-    "an entity in two steps, along predicates that the model names, or types and superclasses. No limit is named",
-    code="it only reads",
-    fast="100 triples",
-    setting="shown_triples",
-)
-@violated_by(TOOLS, 'len(added), is_complete, "added")', "len(added), is_complete)")
-def test_build_local_graph_adds(name: str) -> None:
-    built = use("build_local_graph", entity="orgx:dune", predicates=["orgx:director"])
-    remote = [goes("REMOTE", search()), goes("EVAL_REMOTE", built)]
-    run, _ = answered(name, remote=remote, eval_remote=judges("EVAL_LOCAL"))
-    assert DIRECTED in run.output("local_graph[turn 3]").support
-
-
 def two_steps(count: int) -> Graph:
     """A graph in which so many things are one step from a film, and as many two steps."""
     graph = rdflib.Graph()
@@ -974,15 +953,26 @@ def two_steps(count: int) -> Graph:
     return kgwb.open_kg(graph)
 
 
+@conforms(
+    "Remote Data Exploration, tools",
+    "build_local_graph adds a subgraph from remote data to the local graph; which is not said: what leads away from "
+    "an entity in two steps, along predicates that the model names, or types and superclasses. No limit is named",
+    code="it only reads",
+    fast="100 triples",
+    setting="shown_triples",
+)
 @violated_by(TOOLS, "for _ in range(MAX_HOPS):", "for _ in range(1):")
 @violated_by(TOOLS, "tuple(added)[:limit], len(added)", "tuple(added)[:100], len(added)")
 @violated_by(TOOLS, "isinstance(term, URIRef)][:limit]", "isinstance(term, URIRef)][:100]")
 @violated_by(TOOLS, "heads, followed, (), max_read)", "heads, followed, (), MAX_READ_TRIPLES)")
-def test_a_built_graph_is_cut_in_fast_alone(name: str) -> None:
+@violated_by(TOOLS, 'len(added), is_complete, "added")', "len(added), is_complete)")
+def test_a_built_graph_is_added_and_cut_in_fast_alone(name: str) -> None:
     built = use("build_local_graph", entity=str(iri("dune")), predicates=[str(iri("next"))])
     remote = goes("EVAL_REMOTE", built)
     run, _ = answered(name, two_steps(1200), {"turn_limit": 3}, remote=remote)
-    assert len(run.output("build_local_graph").rows) == (100 if name == "fast" else 2400)
+    built_rows = run.output("build_local_graph").rows
+    assert len(built_rows) == (100 if name == "fast" else 2400)
+    assert run.output("local_graph[turn 2]").support == built_rows
 
 
 def many(count: int, predicate: str = "orgx:starring", **limits: int) -> Graph:
