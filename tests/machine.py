@@ -138,6 +138,3 @@ IDS = sorted({id_ for line in TRIPLES for id_ in line.split(" | ")[::2]})
 def as_written(shown_id: str) -> str:
     """An id as the model is told to write it: a literal without its quotes."""
     return re.sub(r'^"(.*)"((?:@|\^\^)\S+)?$', r"\1\2", shown_id)
-
-
-ANSWER = "Denis Villeneuve"

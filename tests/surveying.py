@@ -6,11 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import rdflib
-from nasty_graphs import twins
 from small import EX, films, run_of
 
-from kgwb.kg.survey import SurveyBuilder
-from kgwb.kg.survey_text import SurveyWriter
 from kgwb.llm import Scripted
 from kgwb.run import Run
 from kgwb.run.systems import load_system
@@ -65,8 +62,6 @@ def answered(
     return surveyor(model, **options).go(), model
 
 
-CALLS = {"mention_finder": 1, "drafter": 1, "reviewer": 1}
-COUNT = "SELECT (COUNT(DISTINCT ?film) AS ?n) WHERE { ?film org:director org:denis }"
 UNREVIEWED = SURVEYOR.settings()
 
 
@@ -74,11 +69,6 @@ def variables_of(model: Scripted, task: str, name: str) -> list[Any]:
     """The values of a variable in the prompts of a task."""
     requests = [request for request in model.requests if request.task == f"surveyor/{task}"]
     return [request.variables[name] for request in requests]
-
-
-def serious_findings(run: Run, place: str = "draft") -> list[str]:
-    """The findings that are likely to be mistakes, about the query of this place."""
-    return [finding.text for finding in run.output(f"executor[{place}]").findings if finding.wrong]
 
 
 PATIENTS = f"""
@@ -110,19 +100,6 @@ def names_shown(*names: str, data: str = PATIENTS, classes: Sequence[str] = ()) 
     return lines
 
 
-NO_CLASSES = mention(classes=())
-FILMS_OF_ONE_NAME = "SELECT ?film WHERE { VALUES ?film { a:dune b:dune } }"
-
-
-def ask_twins(
-    drafts: Any = None, reviews: Any = FINE, names: Any = NO_CLASSES, **options: Any
-) -> Any:
-    """A finished run on the graph of twins, and the model that it asked."""
-    drafts = drafts or draft(FILMS_OF_ONE_NAME)
-    return answered(drafts, reviews, names, kg=twins(), **options)
-
-
-WRITER = SurveyWriter(SurveyBuilder(twins()).build())
 YARD = f"""
 @prefix : <{EX}> . @prefix rdfs: <{rdflib.RDFS}> .
 :Tug rdfs:subClassOf :Ship .

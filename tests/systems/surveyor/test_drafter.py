@@ -9,7 +9,6 @@ from surveying import (
     REVIEWING,
     SURVEYOR,
     answered,
-    ask_twins,
     script,
     surveyor,
 )
@@ -61,7 +60,7 @@ def test_a_draft_by_hand_changes_the_answer() -> None:
 
 
 def test_a_draft_that_a_person_puts_in_says_why_it_has_no_query() -> None:
-    run, _ = ask_twins()
+    run, _ = answered()
     for decision in (Draft(""), Draft("", more=("Studio",))):
         with pytest.raises(OverrideError):
             run.override("drafter", decision)
