@@ -85,8 +85,7 @@ class SchemaFacts:
 
     def __str__(self) -> str:
         predicates = pluralize(len(self.one_way), "predicate")
-        amounts = pluralize(len(self.amounts), "amount")
-        return f"{predicates} in one direction, {amounts}"
+        return f"{predicates} in one direction, {pluralize(len(self.amounts), 'amount')}"
 
 
 @frozen
@@ -218,10 +217,8 @@ def _inspect_rows(kg: Graph, sparql: str, result: ResultSet) -> Iterator[Finding
     rows = result.rows
     if result.cut:
         yield Finding(f"the result was cut at {pluralize(len(rows), 'row')}", wrong=True)
-    terms = chain.from_iterable(rows)
-    has_nothing = all(term is None or str(term) == "0" for term in terms)
     causes = []
-    if has_nothing:
+    if all(term is None or str(term) == "0" for term in chain.from_iterable(rows)):
         causes = list(_explain_empty_result(sparql, kg))
     yield from causes
     for position, variable in enumerate(result.variables):
@@ -249,8 +246,7 @@ def _find_mutual_pairs(rows: Sequence[Row]) -> Iterator[Finding]:
             pairs.add(row)
     mutual = [pair for pair in pairs if pair[::-1] in pairs]
     if mutual:
-        count = pluralize(len(mutual), "row")
-        text = f"{count} of {len(rows)} are another row turned round"
+        text = f"{pluralize(len(mutual), 'row')} of {len(rows)} are another row turned round"
         yield Finding(f"{text}: each of these pairs is there twice", wrong=True)
 
 
@@ -544,20 +540,17 @@ def _describe_order(
     decides among them is named. A tie says "wrong" only if the LIMIT is 1. Empty cells are no tie.
     """
     values = [format_value(row[0]) for row in inside]
-    shown = list_first(values, MAX_SHOWN_ROWS)
-    text = f"ordered by {keys[0]}: {shown}"
+    text = f"ordered by {keys[0]}: {list_first(values, MAX_SHOWN_ROWS)}"
     if beyond:
         values_beyond = [format_value(row[0]) for row in beyond]
-        extra = list_first(values_beyond, MAX_SHOWN_EXTRA_ROWS)
-        text += f"; beyond the LIMIT {extra}"
+        text += f"; beyond the LIMIT {list_first(values_beyond, MAX_SHOWN_EXTRA_ROWS)}"
     yield Finding(text, settled=True)
 
     empty = [row for row in (*inside, *beyond) if row[0] is None]
     aggregate = ENDING_AGGREGATE.search(keys[0])
     if empty and aggregate:
         rows = pluralize(len(empty), "row")
-        text = f"{keys[0]} is empty in {rows}: {aggregate[0]} {ENDED_AGGREGATE}"
-        yield Finding(text, wrong=True)
+        yield Finding(f"{keys[0]} is empty in {rows}: {aggregate[0]} {ENDED_AGGREGATE}", wrong=True)
 
     last = list(map(_comparable, inside[-1]))
     tied = []
@@ -618,9 +611,10 @@ def _check_directions_and_units(sparql: str, facts: SchemaFacts, kg: Graph) -> I
         for amount in facts.amounts:
             if _ignores_unit(amount, parts.steps):
                 short_names = _choose_short_names([*iris, amount.unit])
-                name = short_names[amount.number]
-                unit = f"{short_names[amount.unit]}, of which there are {amount.kinds}"
-                text = f"{name} stands beside {unit}; the query does not look at it"
+                text = (
+                    f"{short_names[amount.number]} stands beside {short_names[amount.unit]}, of which"
+                    f" there are {amount.kinds}; the query does not look at it"
+                )
                 yield Finding(text, wrong=True)
 
 

@@ -105,8 +105,9 @@ def read_changes(path: Path) -> list[Change]:
                     + ", ".join(field.name for field in fields(Change)),
                 ) from error
     except OSError as error:
-        reason = error.strerror or error
-        raise SettingError(f"the annotations {path} cannot be read: {reason}", hint=hint) from error
+        raise SettingError(
+            f"the annotations {path} cannot be read: {error.strerror or error}", hint=hint
+        ) from error
     except ValueError as error:
         raise SettingError(f"{path} is not a file of annotations: {error}", hint=hint) from error
     if len(changes) > MAX_ANNOTATIONS:
@@ -174,9 +175,8 @@ def _to_line(change: Change) -> str:
 
 
 def _not_written(path: Path, error: OSError) -> SettingError:
-    reason = error.strerror or error
     return SettingError(
-        f"the annotations {path} cannot be written: {reason}",
+        f"the annotations {path} cannot be written: {error.strerror or error}",
         hint="name a file in another folder with the setting annotations",
     )
 

@@ -77,8 +77,7 @@ def render_schema(value: records.Schema, context: RenderContext) -> Html:
     if context.is_interactive:
         parts.insert(1, render_configurations(context.settings))
     for reason, number in value.only_passages:
-        triples = pluralize(number, "triple")
-        parts.append(div("soft", f"{triples} only in passages: {reason}"))
+        parts.append(div("soft", f"{pluralize(number, 'triple')} only in passages: {reason}"))
     for sql_table in value.tables:
         head = join(tag("b", sql_table.name), muted_text(pluralize(sql_table.rows, "row")))
         statement = tag("pre", str(sql_table), class_="src")

@@ -47,9 +47,7 @@ class LocalGraph(Answer):
     """The prefixes of ids, besides the well-known ones."""
 
     def __str__(self) -> str:
-        nodes = pluralize(len(self.values), "node")
-        edges = pluralize(len(self.support), "edge")
-        return f"{nodes}, {edges}"
+        return f"{pluralize(len(self.values), 'node')}, {pluralize(len(self.support), 'edge')}"
 
     @cached_property
     def id_mapping(self) -> TermIds:
@@ -444,8 +442,7 @@ class Position(Record):
                 lines.append("\n".join([line, *rows]))
                 continue
             if len(line) > max_chars:
-                uses = pluralize(len(visit.results), "tool call")
-                line = f"{number}. {visit.state} → {visit.next}, {uses}"
+                line = f"{number}. {visit.state} → {visit.next}, {pluralize(len(visit.results), 'tool call')}"
             max_chars -= len(line)
             lines.append(line)
         return "\n".join(reversed(lines)) or "nothing yet"
