@@ -31,7 +31,7 @@ from machine import (
     search,
     use,
 )
-from rdflib import RDFS, SKOS, Literal, URIRef
+from rdflib import Literal, URIRef
 from small import answer_of, films, iri, run_of, without_settings
 
 import kgwb
@@ -216,7 +216,7 @@ def test_the_local_graph_takes_in_several_sources(name: str) -> None:
     @prefix : <{other}> . @prefix x: <http://third.example/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
     :dune rdfs:label "Dune" ; :director x:denis . x:denis rdfs:label "Denis Villeneuve" .
     """
-    kg = kgwb.open_kg(rdflib.Graph().parse(data=turtle))
+    kg = films(turtle)
     remote = goes("EVAL_REMOTE", search())
     update = goes("EVAL_LOCAL", fetch(f"<{other}director>", f"<{other}dune>"))
     second = last_position(answered(name, kg, remote=remote, update=update)[0]).local
@@ -943,14 +943,23 @@ def test_update_removes_only_where_the_paper_does_not_rule(name: str) -> None:
     assert "remove_node" in requests_to(model, "update")[0].messages[0].content
 
 
+PREFIXES = """
+@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+@prefix skos: <http://www.w3.org/2004/02/skos/core#> .
+"""
+
+
+def open_turtle(turtle: str, **limits: int) -> Graph:
+    """A graph of triples in Turtle, with limits of its own."""
+    return kgwb.open_kg(rdflib.Graph().parse(data=PREFIXES + turtle), **limits)
+
+
 def two_steps(count: int) -> Graph:
     """A graph in which so many things are one step from a film, and as many two steps."""
-    graph = rdflib.Graph()
-    graph.add((iri("dune"), RDFS.label, Literal("Dune")))
+    film = ':dune rdfs:label "Dune" .'
     for number in range(count):
-        graph.add((iri("dune"), iri("next"), iri(f"first{number:04}")))
-        graph.add((iri(f"first{number:04}"), iri("next"), iri(f"second{number:04}")))
-    return kgwb.open_kg(graph)
+        film += f" :dune :next :first{number:04} . :first{number:04} :next :second{number:04} ."
+    return open_turtle(film)
 
 
 @conforms(
@@ -975,19 +984,15 @@ def test_a_built_graph_is_added_and_cut_in_fast_alone(name: str) -> None:
     assert run.output("local_graph[turn 2]").support == built_rows
 
 
-def many(count: int, predicate: str = "orgx:starring", **limits: int) -> Graph:
+def many(count: int, **limits: int) -> Graph:
     """A graph in which a film has so many actors, and so many things are named alike."""
-    graph = rdflib.Graph()
-    starring = iri(predicate.removeprefix("orgx:"))
+    film = (
+        ':dune rdfs:label "Dune" ; :director :denis . :story :basis :dune . :novel :basis :dune .'
+    )
     for number in range(count):
-        actor = iri(f"actor{number:04}")
-        graph.add((iri("dune"), starring, actor))
-        graph.add((actor, RDFS.label, Literal(f"Actor Nobody {number}")))
-    graph.add((iri("dune"), RDFS.label, Literal("Dune")))
-    graph.add((iri("dune"), iri("director"), iri("denis")))
-    for basis in ("story", "novel"):
-        graph.add((iri(basis), iri("basis"), iri("dune")))
-    return kgwb.open_kg(graph, **limits)
+        actor = f":actor{number:04}"
+        film += f' :dune :starring {actor} . {actor} rdfs:label "Actor Nobody {number}" .'
+    return open_turtle(film, **limits)
 
 
 @conforms(
@@ -1172,13 +1177,10 @@ def test_a_result_that_the_graph_has_cut_is_not_said_to_be_all(name: str, row_li
 @violated_by(TOOLS, "whole=observed.whole and has_all", "whole=observed.whole")
 @pytest.mark.parametrize(("row_limit", "shown"), [(10_000, 1201), (1_100, 1_100)])
 def test_all_names_of_a_thing_are_shown(row_limit: int, shown: int) -> None:
-    graph = rdflib.Graph()
-    for number in range(1200):
-        graph.add((iri("director"), SKOS.altLabel, Literal(f"maker {number}")))
-    graph.add((iri("director"), RDFS.label, Literal("director")))
-    graph.add(DIRECTED)
+    makers = ", ".join(f'"maker {number}"' for number in range(1200))
+    names = f':director skos:altLabel {makers} ; rdfs:label "director" .'
+    kg = open_turtle(f"{names} :dune :director :denis .", row_limit=row_limit)
     remote = goes("EVAL_REMOTE", use("get_property_info", property=str(iri("director"))))
-    kg = kgwb.open_kg(graph, row_limit=row_limit)
     run, _ = answered("paper", kg, {"turn_limit": 3}, remote=remote)
     observed = run.output("get_property_info")
     names = [row for row in observed.rows if row[0] == iri("director")]

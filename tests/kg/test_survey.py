@@ -50,8 +50,10 @@ def classes_by_name(seen: Survey) -> dict[str, ClassSurvey]:
     return {kind.name: kind for kind in seen.classes}
 
 
-def properties_by_name(kind: ClassSurvey) -> dict[str, PropertySurvey]:
-    return {str(p.predicate).rpartition("/")[2].rpartition("#")[2]: p for p in kind.properties}
+def uses_of(seen: Survey, class_name: str) -> dict[str, PropertySurvey]:
+    """The predicates of a class, by their local parts."""
+    uses = classes_by_name(seen)[class_name].properties
+    return {str(use.predicate).rpartition("/")[2].rpartition("#")[2]: use for use in uses}
 
 
 def test_a_graph_is_counted_without_its_schema() -> None:
@@ -68,7 +70,7 @@ def test_a_graph_is_counted_without_its_schema() -> None:
         1,
     )
     assert seen.languages == (("", 13), ("de", 1))
-    film = properties_by_name(classes_by_name(seen)["film"])
+    film = uses_of(seen, "film")
     assert (film["director"].things, film["starring"].things, film["starring"].triples) == (4, 2, 3)
     assert not seen.sampled
 
@@ -89,10 +91,7 @@ def test_instances_of_subclasses_count_once_for_their_superclasses() -> None:
 
 def test_values_are_grouped_by_class_datatype_and_language() -> None:
     seen = survey_graph(films(SHOP))
-    gantry, tractor = (
-        properties_by_name(classes_by_name(seen)["Gantry"]),
-        properties_by_name(classes_by_name(seen)["Tractor"]),
-    )
+    gantry, tractor = uses_of(seen, "Gantry"), uses_of(seen, "Tractor")
     [status], [built], [port] = (gantry[name].values for name in ("status", "built", "port"))
     assert (status.sort, status.examples, status.whole) == ("string", (Literal("running"),), True)
     assert (built.sort, [*map(str, built.examples)]) == ("date", ["1999-01-01", "2001-02-03"])
@@ -107,7 +106,7 @@ def test_values_are_grouped_by_class_datatype_and_language() -> None:
 
 
 def test_the_predicates_of_nodes_that_only_hold_structure_are_collected() -> None:
-    weight = properties_by_name(classes_by_name(survey_graph(films(SHOP)))["Gantry"])["weight"]
+    weight = uses_of(survey_graph(films(SHOP)), "Gantry")["weight"]
     assert [(v.sort, v.examples) for v in weight.values] == [("node", ())]
     unit, value = weight.inner
     assert (unit.predicate, unit.values[0].of, unit.triples) == (iri("unit"), iri("Unit"), 2)
@@ -140,9 +139,7 @@ def test_all_values_are_listed_if_they_are_few() -> None:
     many = "".join(
         f':n{n} a :Node ; :even {n % 2} ; :number {n} ; :third "{n % 3}" .' for n in range(30)
     )
-    node = properties_by_name(
-        classes_by_name(survey_graph(films(f"@prefix : <http://example.org/> . {many}")))["Node"]
-    )
+    node = uses_of(survey_graph(films(f"@prefix : <http://example.org/> . {many}")), "Node")
     [even], [number], [third] = (node[name].values for name in ("even", "number", "third"))
     assert (even.whole, [str(term) for term in even.examples]) == (True, ["0", "1"])
     assert (third.whole, len(third.examples)) == (True, 3)
@@ -154,7 +151,7 @@ def test_a_graph_without_types_has_one_class_without_an_iri() -> None:
         films('@prefix : <http://example.org/> . :a :knows :b . :b :age 3 . :c :knows "x" .')
     )
     [only] = seen.classes
-    assert (only.iri, only.size, {*properties_by_name(only)}) == (None, 3, {"knows", "age"})
+    assert (only.iri, only.size, {*uses_of(seen, only.name)}) == (None, 3, {"knows", "age"})
 
 
 def watch_queries(
@@ -181,7 +178,7 @@ def test_only_the_given_classes_are_surveyed() -> None:
     kg = films(SHOP)
     seen = survey_graph(kg, [iri("Tractor")])
     assert [kind.name for kind in seen.classes] == ["Machine", "Tractor"]
-    assert properties_by_name(classes_by_name(seen)["Tractor"])["status"].things == 1
+    assert uses_of(seen, "Tractor")["status"].things == 1
 
 
 WHOLE_SCANS = {"values": "(SAMPLE(?o) AS ?some)", "predicates": "(COUNT(DISTINCT ?v) AS ?things)"}
@@ -212,7 +209,7 @@ def test_a_small_graph_that_refuses_to_look_at_all_instances_is_sampled(
     assert [(kind.name, kind.total) for kind in seen.classes] == [
         (kind.name, kind.total) for kind in whole.classes
     ]
-    assert "power" in properties_by_name(classes_by_name(seen)["without a class"])
+    assert "power" in uses_of(seen, "without a class")
 
 
 def test_things_without_a_label_are_not_known_if_those_with_one_cannot_be_counted(
