@@ -373,7 +373,8 @@ def fetch_node(node: str, *, local: LocalGraph, run: Run) -> Observed:
     iri = local.id_mapping.parse_id(node)
     term = n3(iri)
     is_there = run.kg.ask(f"ASK {{ {{ {term} ?p ?o }} UNION {{ ?s ?p {term} }} }}")
-    return Observed(("node",), ((iri,),) * is_there, int(is_there), effect="added")
+    rows: tuple[tuple[Term], ...] = ((iri,),) if is_there else ()
+    return Observed(("node",), rows, len(rows), effect="added")
 
 
 @graph_tool()
