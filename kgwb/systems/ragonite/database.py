@@ -171,8 +171,8 @@ class Place:
         return not self.table.columns[0].references
 
 
-Row = Sequence[tuple[Cell, Sequence[Place]]]
-"""The cells of a row, each with the columns that it may come from."""
+Row = Sequence[tuple[Cell, Place]]
+"""The cells of a row, each as often as there are columns that it may come from."""
 
 
 class StoredTriple(NamedTuple):
@@ -240,13 +240,13 @@ class CellReader:
         have no meaning.
         """
         places = self._find_places(rows)
-        origins = []
+        origins: list[tuple[int, Place]] = []
         for position, name in enumerate(columns):
             cells = [row[position] for row in rows]
-            origins.append(_choose_origins(name, cells, places))
+            origins += [(position, place) for place in _choose_origins(name, cells, places)]
         meanings: dict[Meaning, None] = {}
         for row in rows:
-            found = self._read_row(list(zip(row, origins, strict=True)))
+            found = self._read_row([(row[position], place) for position, place in origins])
             meanings.update(dict.fromkeys(found))
         return tuple(meanings)
 
@@ -269,23 +269,21 @@ class CellReader:
     def _read_row(self, row: Row) -> list[Meaning]:
         """Return the meanings of the cells of a row: those of ids first, then names and values.
 
-        Each cell is given with the columns that it may come from. The ids in the row say which
-        things its names and values belong to. Meanings may be repeated. ``thing_ids`` is added to.
+        The ids in the row say which things its names and values belong to. Meanings may be
+        repeated. ``thing_ids`` is added to.
         """
         ids_in_row: set[str] = set()
-        for cell, origins in row:
-            for place in origins:
-                if place.id_table:
-                    ids_in_row.update(_ids_in(cell, place))
+        for cell, place in row:
+            if place.id_table:
+                ids_in_row.update(_ids_in(cell, place))
         meanings = self._read_ids(ids_in_row)
-        for cell, origins in row:
-            for place in origins:
-                if place.id_table or cell not in place.stored:
-                    continue
-                if place.is_name:
-                    meanings += self._read_name(cell, place, ids_in_row, row)
-                else:
-                    meanings += self._read_value(cell, place, ids_in_row)
+        for cell, place in row:
+            if place.id_table or cell not in place.stored:
+                continue
+            if place.is_name:
+                meanings += self._read_name(cell, place, ids_in_row, row)
+            else:
+                meanings += self._read_value(cell, place, ids_in_row)
         return meanings
 
     def _read_ids(self, ids: Set[str]) -> list[Meaning]:
@@ -303,13 +301,12 @@ class CellReader:
         """
         terms = dict(self._fetch(TERMS_BY_NAME_SQL, place.table.name, cell))
         candidates = terms.keys() & ids_in_row or set(terms)
-        for value, origins in row:
-            for other in origins:
-                is_same_table = other.table.name == place.table.name
-                is_value = is_same_table and other.is_value and value in other.stored
-                if len(candidates) > 1 and is_value:
-                    triples = self._find_triples(value, other, candidates)
-                    candidates = {triple.subject_id for triple in triples} or candidates
+        for value, other in row:
+            is_same_table = other.table.name == place.table.name
+            is_value = is_same_table and other.is_value and value in other.stored
+            if len(candidates) > 1 and is_value:
+                triples = self._find_triples(value, other, candidates)
+                candidates = {triple.subject_id for triple in triples} or candidates
         is_certain = len(candidates) == 1
         if is_certain:
             self.thing_ids |= candidates
