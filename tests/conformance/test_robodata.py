@@ -341,10 +341,8 @@ def test_turns_depend_on_the_batch(name: str, without: int, with_metacognition: 
 @violated_by(STATES, '    "update": 0.1,\n', '    "update": 0.8,\n')
 def test_the_temperature_depends_on_the_state(name: str) -> None:
     _, model = answered(name, settings={"metacognition": True})
-    published = {
-        **{"remote": 0.8, "eval_remote": 0.8, "eval_local": 0.8, "update": 0.1, "produce": 0.1},
-        **{"assessment": 0.8, "observation": 0.7},
-    }
+    published = {"assessment": 0.8, "observation": 0.7, "update": 0.1, "produce": 0.1}
+    published |= dict.fromkeys(("remote", "eval_remote", "eval_local"), 0.8)
     for prompt, temperature in published.items():
         used = {request.temperature for request in requests_to(model, prompt)}
         assert used == {0.0 if name == "fast" else temperature}, prompt

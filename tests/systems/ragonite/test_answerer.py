@@ -4,18 +4,9 @@ from __future__ import annotations
 
 import pytest
 from page import record_html
-from ragonite import (
-    DIRECTED,
-    FINISH,
-    cited,
-    passages,
-    ragonite,
-    script,
-)
-from small import answer_of
+from ragonite import answered
 
 from kgwb.errors import OverrideError
-from kgwb.llm import Scripted
 from kgwb.records import to_data
 from kgwb.systems.ragonite.records import CitedAnswer, Source
 
@@ -38,13 +29,8 @@ def test_a_source_that_the_text_cites_is_shown_as_cited(text: str, numbers: list
     assert drawn.count("not cited") == 5 - len(set(numbers) & set(range(1, 6)))
 
 
-def test_an_override_of_a_result_changes_the_answer() -> None:
-    run = ragonite(Scripted(script())).go()
-    source = Source("sql", DIRECTED, columns=("id",), rows=(("nothing",),))
-    run.override("sql[turn 1]", to_data(source))
-    run.models[""] = Scripted(script(passages(), FINISH, answer=cited(("nothing", 1))))
-    run.go()
-    assert answer_of(run).labels == ("nothing",)
+def test_an_answer_by_hand_cites_sources_that_are_there() -> None:
+    run, _ = answered()
     wrong = {**to_data(run.output("answerer")), "values": [{"value": "x", "sources": [9]}]}
     with pytest.raises(OverrideError, match="source 9"):
         run.override("answerer", wrong)
