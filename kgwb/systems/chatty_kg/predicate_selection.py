@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from operator import contains
 
 from rdflib import BNode, URIRef
 
@@ -31,6 +32,7 @@ from kgwb.systems.chatty_kg.records import (
     predicate_names,
 )
 from kgwb.systems.chatty_kg.relation_linking import (
+    TermByEnd,
     assign_terms,
     find_restrictions,
     make_patterns,
@@ -63,14 +65,15 @@ MAX_EXAMPLES_PER_QUERY = 30
 MAX_EXAMPLE_NODES = 10_000
 """Nodes between two predicates that are looked at for an example of both."""
 
-Offer = dict[str, RankedPredicate | None]
-"""The predicates that are offered for one fact, by the name that a model sees.
+Offer = tuple[str, Sequence[TriplePattern]]
+"""The name that a model sees of a predicate, and the triple patterns of an example.
 
-A query that a person wrote may have a predicate that was not linked: it has a name only.
+There are no patterns of a type predicate, nor of one that was not linked: a query that a person
+wrote may have such.
 """
 OfferedName = tuple[int, str]
 """The position of a fact, and the name of a predicate that is offered for it."""
-LinkedPredicate = tuple[RankedPredicate, frozenset[TriplePattern]]
+LinkedPredicate = tuple[RankedPredicate, Sequence[TriplePattern]]
 """A predicate of a fact, with the triple patterns of the fact with it."""
 
 
@@ -120,19 +123,20 @@ def select_predicates(
         run.note("the queries were put in without linked facts, so all of them are kept")
         return QuerySelection(generated.queries, predicate_names(generated.queries))
     certain = [_find_certain_predicate(relation) for relation in linked.relations]
+    names_by_query = [query.predicates for query in generated.queries]
     if settings.unasked_predicates and all(certain):
         run.note("one predicate is certain for each relation, so no model was asked")
-        return _keep_by_fact(generated, certain)
+        return _keep_by_fact(generated, names_by_query, certain)
     if settings.predicate_choice == "pooled":
         return _select_from_pool(generated, question, run)
     if settings.predicate_examples:
         return _select_with_examples(generated, question, linked, run)
-    offered = _list_names_by_fact(generated)
+    offered = _list_names_by_fact(names_by_query)
     shown = []
-    for relation, names in zip(linked.relations, offered, strict=True):
+    for relation, names in zip(linked.linked_relations, offered, strict=True):
         shown.append({"triple": list(relation.fact.as_tuple), "predicates": names})
     relevant = _ask_for_predicates(question, shown, offered, run)
-    return _keep_by_fact(generated, relevant)
+    return _keep_by_fact(generated, names_by_query, relevant)
 
 
 def _select_with_examples(
@@ -144,18 +148,24 @@ def _select_with_examples(
     come behind them, unless a predicate was chosen in both directions: they are executed if the
     chosen ones have no rows. The graph is asked for examples.
     """
-    offers = Offers(generated, linked)
-    offered = [list(offer) for offer in offers.by_fact]
-    relevant = _ask_for_predicates(question, offers.describe(run), offered, run)
-    kept = []
-    for position, query in enumerate(generated.queries):
-        if offers.is_chosen(position, relevant):
-            kept.append(query)
-    names = _list_relevant(relevant, offered)
-    are_united = unites_directions(relevant)
-    if ChattySettings.of_run(run).wording_decides_direction and not are_united:
-        kept += _find_other_directions(kept, generated)
-    return QuerySelection(tuple(kept), names, unites_directions=are_united)
+    qir = QIR(tuple(relation.fact for relation in linked.relations))
+    terms = assign_terms(qir, linked.links)
+    columns = []
+    for position, relation in enumerate(linked.linked_relations):
+        columns.append(_offer_predicates(relation, position, generated.queries, terms))
+    names_by_query = []
+    for row in zip(*columns, strict=True):
+        names_by_query.append([name for name, _ in row])
+    shown = _describe_offers(linked, columns, find_restrictions(linked.links, terms), run)
+    offered = _list_names_by_fact(names_by_query)
+    relevant = _ask_for_predicates(question, shown, offered, run)
+    selection = _keep_by_fact(generated, names_by_query, relevant)
+    if unites_directions(relevant):
+        return replace(selection, unites_directions=True)
+    if ChattySettings.of_run(run).wording_decides_direction:
+        others = _find_other_directions(selection.queries, generated)
+        return replace(selection, queries=(*selection.queries, *others))
+    return selection
 
 
 def _find_other_directions(
@@ -178,37 +188,30 @@ def _find_other_directions(
     return others
 
 
-def _list_names_by_fact(generated: GeneratedQueries) -> list[list[str]]:
+def _list_names_by_fact(names_by_query: Sequence[Sequence[str]]) -> list[list[str]]:
     """Return for each fact the names of the predicates that the queries have for it, each once."""
-    columns = zip(*(query.predicates for query in generated.queries), strict=True)
-    return [list(dict.fromkeys(names)) for names in columns]
+    return [list(dict.fromkeys(names)) for names in zip(*names_by_query, strict=True)]
 
 
-def _keep_by_fact(generated: GeneratedQueries, relevant: Sequence[list[str]]) -> QuerySelection:
+def _keep_by_fact(
+    generated: GeneratedQueries,
+    names_by_query: Sequence[Sequence[str]],
+    relevant: Sequence[Sequence[str]],
+) -> QuerySelection:
     """Return the selection of the queries in which every fact has a relevant predicate, in their order.
 
-    ``relevant`` has the names of the relevant predicates for each fact. The selection lists those
-    of them that some query has for the fact.
+    ``names_by_query`` has for each query the names of its predicates, and ``relevant`` for each fact
+    the names of the relevant ones. The selection lists those of them that some query has for the
+    fact, each once.
     """
     kept = []
-    for query in generated.queries:
-        pairs = zip(query.predicates, relevant, strict=True)
-        if all(name in names for name, names in pairs):
+    for query, names in zip(generated.queries, names_by_query, strict=True):
+        if all(map(contains, relevant, names)):
             kept.append(query)
-    return QuerySelection(tuple(kept), _list_relevant(relevant, _list_names_by_fact(generated)))
-
-
-def _list_relevant(
-    relevant: Sequence[Sequence[str]], offered: Sequence[Sequence[str]]
-) -> tuple[str, ...]:
-    """Return the relevant names that were offered for their fact, each once; other names are dropped.
-
-    Both arguments have a list of names for each fact.
-    """
-    names = []
-    for chosen, listed in zip(relevant, offered, strict=True):
-        names += [name for name in chosen if name in listed]
-    return tuple(dict.fromkeys(names))
+    listed: dict[str, None] = {}
+    for chosen, names in zip(relevant, _list_names_by_fact(names_by_query), strict=True):
+        listed |= dict.fromkeys(name for name in chosen if name in names)
+    return QuerySelection(tuple(kept), tuple(listed))
 
 
 def _find_certain_predicate(relation: LinkedRelation) -> list[str]:
@@ -306,108 +309,75 @@ def _quote(names: Sequence[str]) -> str:
 # What is offered
 
 
-class Offers:
-    """The predicates of the candidate queries, by fact, as a model is asked about them."""
+def _offer_predicates(
+    relation: LinkedRelation, position: int, queries: Sequence[CandidateQuery], terms: TermByEnd
+) -> list[Offer]:
+    """Return what each query has for the fact at a position, as a model is asked about it.
 
-    def __init__(self, generated: GeneratedQueries, linked: LinkingResult) -> None:
-        """Collect, for each fact with predicates, those that the queries have for it, best query first.
-
-        Nothing is asked of the graph.
-        """
-        self.relations = [relation for relation in linked.relations if relation.predicates]
-        qir = QIR(tuple(relation.fact for relation in linked.relations))
-        self.terms = assign_terms(qir, linked.links)
-        self.restrictions = find_restrictions(linked.links, self.terms)
-        self.by_fact: list[Offer] = []
-        self.names_by_query: list[list[str]] = [[] for _ in generated.queries]
-        patterns_by_query = [frozenset(query.patterns) for query in generated.queries]
-        for position in range(len(self.relations)):
-            self._add_fact(position, generated.queries, patterns_by_query)
-
-    def _add_fact(
-        self,
-        position: int,
-        queries: Sequence[CandidateQuery],
-        patterns_by_query: Sequence[AbstractSet[TriplePattern]],
-    ) -> None:
-        """Append the predicates that the queries have for the fact at a position to ``by_fact``, by shown name.
-
-        REVERSE is behind the name of a predicate that leads from object to subject, if one of that
-        name also leads from subject to object. The shown name is added for each query, too.
-        """
-        linked = self._list_linked_predicates(position)
-        predicates = []
-        for query, patterns in zip(queries, patterns_by_query, strict=True):
-            predicates.append(_find_predicate(query.predicates[position], patterns, linked))
-        found = {(each.name, each.direction) for each in predicates if each is not None}
-        offer: Offer = {}
-        for query, predicate, names in zip(queries, predicates, self.names_by_query, strict=True):
-            name = query.predicates[position]
-            if predicate is not None and predicate.direction == "in" and (name, "out") in found:
+    REVERSE is behind the name of a predicate that leads from object to subject, if one of that name
+    also leads from subject to object.
+    """
+    linked: list[LinkedPredicate] = []
+    for predicate in relation.predicates:
+        patterns, _ = make_patterns(relation.fact, predicate, terms)
+        linked.append((predicate, patterns))
+    found = [_find_predicate(query, position, linked) for query in queries]
+    outgoing = {each.name for each, _ in filter(None, found) if each.direction == "out"}
+    offers: list[Offer] = []
+    for query, linked_predicate in zip(queries, found, strict=True):
+        name = query.predicates[position]
+        example: Sequence[TriplePattern] = ()
+        if linked_predicate is not None:
+            predicate, example = linked_predicate
+            if predicate.direction == "in" and name in outgoing:
                 name += REVERSE
-            offer.setdefault(name, predicate)
-            names.append(name)
-        self.by_fact.append(offer)
-
-    def _list_linked_predicates(self, position: int) -> list[LinkedPredicate]:
-        """Return the linked predicates of the fact at a position, each with its triple patterns."""
-        relation = self.relations[position]
-        linked = []
-        for predicate in relation.predicates:
-            patterns, _ = make_patterns(relation.fact, predicate, self.terms)
-            linked.append((predicate, frozenset(patterns)))
-        return linked
-
-    def is_chosen(self, position: int, chosen: Sequence[Sequence[str]]) -> bool:
-        """Return whether the query at a position has a chosen name for every fact."""
-        pairs = zip(self.names_by_query[position], chosen, strict=True)
-        return all(name in names for name, names in pairs)
-
-    def describe(self, run: Run) -> list[dict[str, object]]:
-        """Return what a model is shown, for each fact: its "triple", and its "predicates" by name.
-
-        A predicate has a triple of the graph as its "example", if there is one. One query is sent
-        for MAX_EXAMPLES_PER_QUERY predicates, and one for names.
-        """
-        examples = _find_examples(self._list_patterns(), self.restrictions, run)
-        shown = []
-        for position, offer in enumerate(self.by_fact):
-            predicates = []
-            for name in offer:
-                entry = {"name": name}
-                if (position, name) in examples:
-                    entry["example"] = examples[position, name]
-                predicates.append(entry)
-            fact = self.relations[position].fact
-            shown.append({"triple": list(fact.as_tuple), "predicates": predicates})
-        return shown
-
-    def _list_patterns(self) -> dict[OfferedName, list[TriplePattern]]:
-        """Return the triple patterns of each offered predicate; none of type predicates.
-
-        Predicates that were not linked are left out.
-        """
-        patterns_by_name = {}
-        for position, offer in enumerate(self.by_fact):
-            fact = self.relations[position].fact
-            for name, predicate in offer.items():
-                if predicate is not None and not predicate.classes:
-                    patterns, _ = make_patterns(fact, predicate, self.terms)
-                    patterns_by_name[position, name] = patterns
-        return patterns_by_name
+            if predicate.classes:
+                example = ()
+        offers.append((name, example))
+    return offers
 
 
 def _find_predicate(
-    name: str, query_patterns: AbstractSet[TriplePattern], linked: Iterable[LinkedPredicate]
-) -> RankedPredicate | None:
-    """Return the linked predicate that has a name, and whose triple patterns a query has.
+    query: CandidateQuery, position: int, linked: Iterable[LinkedPredicate]
+) -> LinkedPredicate | None:
+    """Return the linked predicate that a query has for the fact at a position.
 
-    None if no linked predicate fits, as in a query that a person wrote.
+    It has the name, and the query has its triple patterns. None if no linked predicate fits, as in
+    a query that a person wrote.
     """
     for predicate, patterns in linked:
-        if predicate.name == name and patterns <= query_patterns:
-            return predicate
+        if predicate.name == query.predicates[position] and set(patterns) <= {*query.patterns}:
+            return predicate, patterns
     return None
+
+
+def _describe_offers(
+    linked: LinkingResult,
+    columns: Sequence[Sequence[Offer]],
+    restrictions: Mapping[str, str],
+    run: Run,
+) -> list[dict[str, object]]:
+    """Return what a model is shown, for each fact: its "triple", and its "predicates" by name.
+
+    ``columns`` has what the queries have for each fact, best query first. A predicate has a triple
+    of the graph as its "example", if there is one. One query is sent for MAX_EXAMPLES_PER_QUERY
+    predicates, and one for names.
+    """
+    patterns_by_name: dict[OfferedName, Sequence[TriplePattern]] = {}
+    for position, offers in enumerate(columns):
+        for name, patterns in offers:
+            patterns_by_name.setdefault((position, name), patterns)
+    examples = _find_examples(patterns_by_name, restrictions, run)
+    shown: list[dict[str, object]] = []
+    entries: list[list[dict[str, str]]] = []
+    for relation in linked.linked_relations:
+        entries.append([])
+        shown.append({"triple": list(relation.fact.as_tuple), "predicates": entries[-1]})
+    for offered in patterns_by_name:
+        position, name = offered
+        example = {"example": examples[offered]} if offered in examples else {}
+        entries[position].append({"name": name, **example})
+    return shown
 
 
 def unites_directions(chosen: Iterable[Sequence[str]]) -> bool:
@@ -436,9 +406,10 @@ def _find_examples(
     fact, if it has any. Names without a triple are missing. One query is sent for
     MAX_EXAMPLES_PER_QUERY of them, and one for the names of what is in the triples.
     """
-    offered = list(patterns_by_name)
+    offered = [name for name, patterns in patterns_by_name.items() if patterns]
     branches = []
-    for number, patterns in enumerate(patterns_by_name.values()):
+    for number, name in enumerate(offered):
+        patterns = patterns_by_name[name]
         branches.append(_make_branch(number, patterns, restrict(patterns, restrictions)))
     cells_by_name: dict[OfferedName, list[Term]] = {}
     for start in range(0, len(branches), MAX_EXAMPLES_PER_QUERY):

@@ -8,7 +8,6 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice, product
-from typing import NamedTuple
 
 from rdflib import Literal, URIRef
 from rdflib.namespace import XSD
@@ -17,6 +16,7 @@ from kgwb.build import (
     NOT_IN_GRAPH,
     Answer,
     CandidateQuery,
+    ResultSet,
     Row,
     Run,
     Term,
@@ -37,6 +37,7 @@ from kgwb.build import (
     n3,
     patterns_to_sparql,
     read_values,
+    union_clause,
     variables_of,
     where_clause,
 )
@@ -63,14 +64,10 @@ from kgwb.systems.chatty_kg.settings import ChattySettings
 
 Combination = tuple[RankedPredicate, ...]
 """One predicate for each fact, in the order of the facts."""
-PatternsOfPredicate = Mapping[int, tuple[list[TriplePattern], str]]
-"""The triple patterns and the FILTER of a fact, by the identity (``id``) of the predicate that it has."""
 MAX_COMBINATIONS = 20_000
 """Combinations that are considered before truncation: each fact of a QIR multiplies them."""
 MIN_FACTOR = 1e-3
 """The least similarity in the score of a combination; a similarity may be negative."""
-ROUNDING = 1e-9
-"""Products of similarities that differ by a smaller part are taken for equal."""
 EXTREMES = ("max", "min")
 """Operators of comparisons with all other values."""
 YEAR = re.compile(r"\d{4}")
@@ -87,11 +84,9 @@ def find_generated_problems(
     The predicates are what a model chooses among. Without linked facts there is nothing to choose,
     and any query can be put in. ``qir`` is not used.
     """
-    expected = len([relation for relation in linked.relations if relation.predicates])
-    if expected == 0:
-        return
+    expected = len(linked.linked_relations)
     for query in generated.queries:
-        if len(query.predicates) != expected:
+        if expected and len(query.predicates) != expected:
             yield (
                 f"{query.sparql} names {len(query.predicates)} predicates and not {expected}, "
                 "one for each linked fact in their order"
@@ -111,7 +106,7 @@ def generate_queries(qir: QIR, linked: LinkingResult, run: Run) -> GeneratedQuer
     Algorithm 3, lines 1 and 2.
     """
     settings = ChattySettings.of_run(run)
-    relations = [relation for relation in linked.relations if relation.predicates]
+    relations = linked.linked_relations
     is_incomplete = bool(linked.unlinked_entities)
     if settings.unlinked_facts == "no_query":
         is_incomplete = is_incomplete or bool(linked.unlinked_facts)
@@ -122,16 +117,12 @@ def generate_queries(qir: QIR, linked: LinkingResult, run: Run) -> GeneratedQuer
     total = math.prod(map(len, choices))
     combinations: Iterable[Combination] = islice(product(*choices), MAX_COMBINATIONS)
     if settings.query_order == "by_score":
-        combinations = best_combinations(choices, settings.query_num)
+        combinations = heapq.nsmallest(settings.query_num, combinations, key=_sort_key)
     terms = assign_terms(qir, linked.links)
     restrictions = find_restrictions(linked.links, terms)
-    named_filters = _exclude_named(qir, terms, settings)
-    patterns_by_place = _make_patterns_by_place(relations, terms)
     kept: dict[str, CandidateQuery] = {}
     for combination in combinations:
-        query = _build_query(
-            qir, combination, patterns_by_place, restrictions, named_filters, settings
-        )
+        query = _build_query(qir, relations, combination, terms, restrictions, settings)
         if settings.wording_decides_direction and _joins_opposite_facts(query, combination):
             continue
         kept.setdefault(query.sparql, query)
@@ -157,29 +148,6 @@ def _joins_opposite_facts(query: CandidateQuery, combination: Combination) -> bo
     return len(query.patterns) < expected and len(iris) < len(directions)
 
 
-def best_combinations(
-    choices: Sequence[Sequence[RankedPredicate]], number: int
-) -> list[Combination]:
-    """Return the best ``number`` of the first MAX_COMBINATIONS combinations, in the order of ``_sort_key``.
-
-    ``choices`` are the predicates of each fact. The products of the similarities are computed first:
-    only combinations that may be among the best need their key.
-    """
-    factors = []
-    for predicates in choices:
-        factors.append([_score_factor(predicate) for predicate in predicates])
-    combined_factors = islice(product(*factors), MAX_COMBINATIONS)
-    products = list(map(math.prod, combined_factors))
-    # The scores, which are roots of the products, may be equal where these differ by a rounding.
-    least_product = min(heapq.nlargest(number, products)) * (1 - ROUNDING)
-    leading = []
-    for combination, factor_product in zip(product(*choices), products, strict=False):
-        if factor_product >= least_product:
-            leading.append(combination)
-    leading.sort(key=_sort_key)
-    return leading[:number]
-
-
 def _sort_key(combination: Combination) -> tuple[float, list[str], list[bool]]:
     """Return a key that sorts combinations by score, the highest first, then by IRIs, then "out" first."""
     score = score_combination(combination)
@@ -190,57 +158,34 @@ def _sort_key(combination: Combination) -> tuple[float, list[str], list[bool]]:
 
 def score_combination(combination: Sequence[RankedPredicate]) -> float:
     """Return the geometric mean of the similarities, each taken as at least MIN_FACTOR."""
-    factors = [_score_factor(predicate) for predicate in combination]
+    factors = [max(predicate.similarity, MIN_FACTOR) for predicate in combination]
     return math.prod(factors) ** (1 / len(factors))
-
-
-def _score_factor(predicate: RankedPredicate) -> float:
-    """Return what a predicate contributes to the score of a combination."""
-    return max(predicate.similarity, MIN_FACTOR)
-
-
-def _make_patterns_by_place(
-    relations: Sequence[LinkedRelation], terms: TermByEnd
-) -> list[PatternsOfPredicate]:
-    """Return for each relation the patterns of its fact with each of its predicates, see ``make_patterns``.
-
-    A predicate is in many combinations, but its patterns are made once.
-    """
-    by_place: list[PatternsOfPredicate] = []
-    for relation in relations:
-        patterns_of = {}
-        for predicate in relation.predicates:
-            patterns_of[id(predicate)] = make_patterns(relation.fact, predicate, terms)
-        by_place.append(patterns_of)
-    return by_place
 
 
 def _build_query(
     qir: QIR,
+    relations: Sequence[LinkedRelation],
     combination: Combination,
-    patterns_by_place: Sequence[PatternsOfPredicate],
+    terms: TermByEnd,
     restrictions: Mapping[str, str],
-    named_filters: str,
     settings: ChattySettings,
 ) -> CandidateQuery:
     """Return the query of a combination of predicates: an ASK for a boolean question, else a SELECT.
 
     It selects the distinct values of the target or of the columns. A pattern or filter that several
-    facts have is written once. ``patterns_by_place`` are those of ``_make_patterns_by_place``,
-    ``restrictions`` those of ``find_restrictions``, and ``named_filters`` those of
-    ``_exclude_named``. Its score is that of the combination, rounded to
-    four digits.
+    facts have is written once. ``restrictions`` are those of ``find_restrictions``. Its score is
+    that of the combination, rounded to four digits.
     """
     patterns: dict[TriplePattern, None] = {}
     filters: dict[str, None] = {}
-    for predicate, patterns_of in zip(combination, patterns_by_place, strict=True):
-        fact_patterns, class_filter = patterns_of[id(predicate)]
+    for relation, predicate in zip(relations, combination, strict=True):
+        fact_patterns, class_filter = make_patterns(relation.fact, predicate, terms)
         patterns.update(dict.fromkeys(fact_patterns))
         filters[class_filter] = None
     filter_text = "".join(filters) + restrict(patterns, restrictions)
     if qir.kind == "boolean" and settings.refuses_stored_false:
         filter_text += _refuse_stored_false(tuple(patterns))
-    filter_text += named_filters
+    filter_text += _exclude_named(qir, terms, settings)
     filter_text += _write_comparisons(qir, f"{patterns_to_sparql(patterns)} {filter_text}")
     head = f"SELECT DISTINCT {' '.join(qir.selected)} WHERE"
     if qir.kind == "boolean":
@@ -437,19 +382,10 @@ def _answer_boolean(queries: Sequence[CandidateQuery], one_direction: bool, run:
     return Answer("boolean", (value,), tuple(executed))
 
 
-class _Executed(NamedTuple):
-    """A query that was executed, and its result."""
-
-    query: CandidateQuery
-    rows: tuple[Row, ...]
-    is_cut: bool
-    """Whether the result set had more rows than the graph's limit."""
-
-
 def _execute(
     queries: Iterable[CandidateQuery], qir: QIR, one_direction: bool, run: Run
-) -> Iterator[_Executed]:
-    """Execute queries in their order, and yield each with its rows; queries without a column are left out.
+) -> Iterator[tuple[CandidateQuery, ResultSet]]:
+    """Execute queries in their order, and yield each with its result; queries without a column are left out.
 
     With ``one_direction``, so is a query if an earlier one, with a score of at least
     MIN_SETTLING_SCORE and with rows, differs from it in directions only.
@@ -460,11 +396,10 @@ def _execute(
         if predicates in settled or not set(qir.selected).issubset(variables_of(query.patterns)):
             continue
         result = run.kg.select(query.sparql)
-        executed = _Executed(query, result.rows, result.cut)
         is_settling = one_direction and query.score >= MIN_SETTLING_SCORE
-        if is_settling and any(cell is not None for cell in chain.from_iterable(executed.rows)):
+        if is_settling and any(cell is not None for cell in chain.from_iterable(result.rows)):
             settled.add(predicates)
-        yield executed
+        yield query, result
 
 
 def _answer_table(
@@ -477,9 +412,11 @@ def _answer_table(
     """
     values: dict[Row, Value] = {}
     sparql = []
-    for executed in _execute(queries, qir, one_direction, run):
-        sparql.append(executed.query.sparql)
-        for value in _make_row_values(executed, qir.selected, run):
+    names = [column.lstrip("?") for column in qir.selected]
+    for query, result in _execute(queries, qir, one_direction, run):
+        sparql.append(query.sparql)
+        found = make_row_values(query.sparql, names, result.rows, run)
+        for value in sorted(found, key=_label_and_term):
             values.setdefault(value.row, value)
     if not values:
         return Answer(qir.kind, queries=tuple(sparql), reason=NO_ROWS)
@@ -505,12 +442,9 @@ def _split_rows(rows: Collection[Value], run: Run) -> tuple[Value, ...]:
     return tuple(values.values())
 
 
-def _make_row_values(executed: _Executed, columns: Sequence[str], run: Run) -> list[Value]:
-    """Return a value for each row of a query, sorted by label, see ``make_row_values``."""
-    names = [column.lstrip("?") for column in columns]
-    values = make_row_values(executed.query.sparql, names, executed.rows, run)
-    values.sort(key=lambda value: (value.label, str(value.term)))
-    return values
+def _label_and_term(value: Value) -> tuple[str, str]:
+    """Return what values are sorted by."""
+    return value.label, str(value.term)
 
 
 @dataclass
@@ -557,7 +491,7 @@ def _answer_values(
     labels = label_terms(terms, run)
     values = [Value(term, labels[term], triples) for term, triples in supports.items()]
     if settings.value_order == "by_query":
-        values.sort(key=lambda value: (value.label, str(value.term)))
+        values.sort(key=_label_and_term)
     # Sorting is stable: the values of one query keep their order.
     values.sort(key=lambda value: -results.scores[value.term])
     answer = Answer(qir.kind, tuple(values), results.sparql)
@@ -585,11 +519,10 @@ def _collect_values(
     A value has the score of the best query that found it.
     """
     results = _Results()
-    for executed in _execute(queries, qir, one_direction, run):
-        query = executed.query
+    for query, result in _execute(queries, qir, one_direction, run):
         results.queries.append(query)
-        results.is_cut |= executed.is_cut
-        found = [row[0] for row in executed.rows if row[0] is not None]
+        results.is_cut |= result.cut
+        found = [row[0] for row in result.rows if row[0] is not None]
         supports = find_support_by_value(run.kg, query, qir.target, found)
         for value, triples in supports.items():
             earlier = results.supports.get(value, ())
@@ -605,13 +538,8 @@ def _merge_names(results: _Results, run: Run) -> None:
     name the first is taken. Letter case does not count. Numbers, dates and truth values are no
     names. The graph is asked for names only if there are both texts and vertices.
     """
-    texts: list[Term] = []
-    iris = []
-    for term in results.supports:
-        if isinstance(term, URIRef):
-            iris.append(term)
-        elif isinstance(term, Literal) and isinstance(term.value, str):
-            texts.append(term)
+    iris = [term for term in results.supports if isinstance(term, URIRef)]
+    texts = [term for term in results.supports if isinstance(getattr(term, "value", None), str)]
     if not texts or not iris:
         return
     things: dict[str, Term] = {}
@@ -619,14 +547,12 @@ def _merge_names(results: _Results, run: Run) -> None:
     for iri in iris:
         things.setdefault(labels[iri].casefold(), iri)
     for term in texts:
-        name = labels[term].casefold()
-        thing = things.get(name)
-        if thing is None:
-            continue
-        score = results.scores.pop(term)
-        triples = results.supports[thing] + results.supports.pop(term)
-        results.supports[thing] = tuple(dict.fromkeys(triples))
-        results.scores[thing] = max(results.scores[thing], score)
+        thing = things.get(labels[term].casefold())
+        if thing is not None:
+            score = results.scores.pop(term)
+            triples = results.supports[thing] + results.supports.pop(term)
+            results.supports[thing] = tuple(dict.fromkeys(triples))
+            results.scores[thing] = max(results.scores[thing], score)
 
 
 def _count_values(answer: Answer, results: _Results, target: str, run: Run) -> Answer:
@@ -643,9 +569,6 @@ def _count_values(answer: Answer, results: _Results, target: str, run: Run) -> A
     counted = replace(counted, values=(value,))
     if not results.is_cut:
         return counted
-    branches = []
-    for clause in map(where_clause, results.queries):
-        branches.append(f"{{ {clause} }}")
-    union = " UNION ".join(branches)
+    union = union_clause(map(where_clause, results.queries))
     counting = f"SELECT (COUNT(DISTINCT {target}) AS ?_n) WHERE {{ {union} }}"
     return count_in_graph(counted, counting, run.kg)

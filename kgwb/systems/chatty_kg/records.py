@@ -286,17 +286,21 @@ class LinkingResult(Record):
         """The facts without a predicate."""
         return tuple(linked.fact for linked in self.relations if not linked.predicates)
 
+    @property
+    def linked_relations(self) -> tuple[LinkedRelation, ...]:
+        """The relations that have a predicate: a query has a pattern for each of them."""
+        return tuple(linked for linked in self.relations if linked.predicates)
+
     def __str__(self) -> str:
         """Return how many entities have a vertex, and how many relations have a predicate."""
         vertices = len(self.links) - len(self.unlinked_entities)
         entities = pluralize(len(self.links), "entity")
-        linked_relations = len(self.relation_phrases())
         relations = pluralize(len(self.relations), "relation")
-        return f"{vertices} of {entities} and {linked_relations} of {relations} linked"
+        return f"{vertices} of {entities} and {len(self.linked_relations)} of {relations} linked"
 
     def relation_phrases(self) -> tuple[str, ...]:
-        """Return the relations that have a predicate: a query has a pattern for each of them."""
-        return tuple(linked.fact.relation for linked in self.relations if linked.predicates)
+        """Return the words of the relations that have a predicate."""
+        return tuple(linked.fact.relation for linked in self.linked_relations)
 
 
 @dataclass(frozen=True, slots=True)

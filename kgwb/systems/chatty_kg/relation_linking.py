@@ -82,32 +82,32 @@ def link_relations(qir: QIR, links: Sequence[Link], run: Run) -> tuple[LinkedRel
         waiting.sort(key=lambda fact: not fact.states_type)
     linked: dict[Fact, LinkedRelation] = {}
     while waiting:
-        fact = _choose_next_fact(waiting, paths)
+        reached = [fact for fact in waiting if not paths.keys().isdisjoint(fact.ends)]
+        fact = reached[0] if reached else waiting[0]
         waiting.remove(fact)
         paths_to_ends: PathsByEnd = {}
         if settings.links_joins or not linked_ends.isdisjoint(fact.ends):
             paths_to_ends = _list_paths_to_ends(fact, paths, terms)
         linked[fact] = link_relation(fact, paths_to_ends, run)
-        if not _leads_on(fact, waiting, paths):
+        new_ends = set(fact.ends) - paths.keys()
+        leads_on = not all(new_ends.isdisjoint(each.ends) for each in waiting)
+        if len(new_ends) != 1 or not leads_on or not linked[fact].predicates:
             continue
-        new_paths = _extend_paths(paths, linked[fact], terms)
-        for end, extended in new_paths.items():
-            if not settings.joins_over_node:
-                paths[end] = extended[:BEAM_WIDTH]
-            elif _has_one_start(fact, paths_to_ends):
-                # Every predicate was found at it, so that each path leads to something.
-                paths[end] = extended[:BEAM_WIDTH_WITH_NODES]
-            else:
-                paths[end] = _keep_leading_paths(extended, run)
+        [new_end] = new_ends
+        extended = _extend_paths(paths, linked[fact], new_end, terms)
+        if not settings.joins_over_node:
+            paths[new_end] = extended[:BEAM_WIDTH]
+        elif sum(map(len, paths_to_ends.values())) == 1:
+            # Every predicate was found at its only start, so that each path leads to something.
+            paths[new_end] = extended[:BEAM_WIDTH_WITH_NODES]
+        else:
+            paths[new_end] = _keep_leading_paths(extended, run)
     return tuple(linked[fact] for fact in qir.facts)
 
 
 def _begin_paths(terms: TermByEnd, links: Sequence[Link]) -> dict[str, list[Path]]:
     """Return the paths of the ends that are linked: one for each, which has no step yet."""
-    paths = {}
-    for end, term in terms.items():
-        if not is_unknown(term):
-            paths[end] = [Path("", 1.0)]
+    paths = {end: [Path("", 1.0)] for end, term in terms.items() if not is_unknown(term)}
     for link in links:
         if link.others and link.entity in terms:
             vertices = [vertex.iri for vertex in link.vertices]
@@ -173,40 +173,15 @@ def restrict(patterns: Iterable[TriplePattern], restrictions: Mapping[str, str])
     return "".join(text for variable, text in restrictions.items() if variable in occurring)
 
 
-def _choose_next_fact(waiting: Sequence[Fact], paths: Iterable[str]) -> Fact:
-    """Return the first waiting fact with an end that a path leads to; the first of all if there is none.
-
-    ``paths`` are the ends that paths lead to.
-    """
-    reached_ends = set(paths)
-    for fact in waiting:
-        if not reached_ends.isdisjoint(fact.ends):
-            return fact
-    return waiting[0]
-
-
-def _leads_on(fact: Fact, waiting: Iterable[Fact], paths: Collection[str]) -> bool:
-    """Return whether a waiting fact has an end of this fact that no path leads to yet.
-
-    ``paths`` are the ends that paths lead to.
-    """
-    new_ends = {end for end in fact.ends if end not in paths}
-    return not all(new_ends.isdisjoint(each.ends) for each in waiting)
-
-
 def _extend_paths(
-    paths: Mapping[str, Sequence[Path]], relation: LinkedRelation, terms: TermByEnd
-) -> dict[str, list[Path]]:
-    """Return the paths that lead over a linked fact to its one end without paths, best score first.
+    paths: Mapping[str, Sequence[Path]], relation: LinkedRelation, new_end: str, terms: TermByEnd
+) -> list[Path]:
+    """Return the paths that lead over a linked fact to its only end without paths, best score first.
 
     Each path to its other end is continued by each predicate of the fact; scores are multiplied by
-    the similarity. Empty if none or both of its ends are without paths, or if it has no predicate.
+    the similarity.
     """
     fact = relation.fact
-    new_ends = {end for end in fact.ends if end not in paths}
-    if len(new_ends) != 1:
-        return {}
-    (new_end,) = new_ends
     start = fact.object if new_end == fact.subject else fact.subject
     extended = []
     for path in paths.get(start, [Path("", 1.0)]):  # a fact such as ⟨?x, knows, ?x⟩ has no start
@@ -216,13 +191,7 @@ def _extend_paths(
             score = path.score * max(predicate.similarity, MIN_STEP_SIMILARITY)
             extended.append(Path(where, score))
     extended.sort(key=lambda path: -path.score)
-    return {new_end: extended} if extended else {}
-
-
-def _has_one_start(fact: Fact, paths: PathsByEnd) -> bool:
-    """Return whether one path leads to one end of a fact, and none to the other."""
-    numbers = sorted(len(paths.get(end, ())) for end in fact.ends)
-    return numbers == [0, 1]
+    return extended
 
 
 def _keep_leading_paths(paths: Sequence[Path], run: Run) -> list[Path]:
@@ -327,11 +296,9 @@ def link_relation(fact: Fact, paths: PathsByEnd, run: Run) -> LinkedRelation:
     found = set(connecting or ())
     if connecting is None or settings.linked_ends == "connecting_first":
         found.update(_find_predicates_at_ends(fact, paths, run))
-    for predicate in type_predicates:
-        found.discard((predicate.iri, "out"))
-        found.discard((predicate.iri, "in"))
     memberships = {iri for iri, _ in found if is_of_container(iri) and not settings.whole_graph}
-    found = {pair for pair in found if pair[0] not in memberships}
+    left_out = memberships.union(predicate.iri for predicate in type_predicates)
+    found = {pair for pair in found if pair[0] not in left_out}
     pairs = _without_literal_subjects(found, fact, paths)
     ranked = _rank_predicates(pairs, fact.relation, run) + type_predicates
     if memberships:
@@ -439,18 +406,18 @@ def _find_connecting_predicates(fact: Fact, paths: PathsByEnd, run: Run) -> set[
     that paths lead to: then a sample of ``join_sample`` of its vertices is looked at. One query is
     made. Source: Chatty-KG, section 5.1.3.
     """
-    settings = ChattySettings.of_run(run)
-    if settings.linked_ends == "any_end":
+    linked_ends = ChattySettings.of_run(run).linked_ends
+    if linked_ends == "any_end":
         return None
     terms = []
     samples = ""
     for end in fact.ends:
-        wheres = [where for where, _ in paths.get(end, ())]
-        if not wheres or (any(wheres) and settings.linked_ends != "connecting_reached"):
+        paths_to_end = paths.get(end, ())
+        sample = make_sample_clause(paths_to_end, run)
+        if not paths_to_end or (sample and linked_ends != "connecting_reached"):
             return None
-        term = paths[end][0][1]
-        terms.append(term)
-        samples += make_sample_clause(wheres, term, settings.join_sample)
+        terms.append(paths_to_end[0][1])
+        samples += sample
     subject, object_ = terms
     if is_literal(subject) or is_literal(object_):
         return None
@@ -464,18 +431,16 @@ def _find_predicates_at_ends(fact: Fact, paths: PathsByEnd, run: Run) -> set[Pai
     sample of ``join_sample`` is looked at. A literal has no outgoing triples, so none are looked
     for.
     """
-    limit = ChattySettings.of_run(run).join_sample
     patterns = []
     for end, paths_to_end in paths.items():
-        outgoing, incoming = PREDICATE_VARIABLES["out"], PREDICATE_VARIABLES["in"]
+        outgoing, incoming = PREDICATE_VARIABLES.values()
         if end != fact.subject:
             outgoing, incoming = incoming, outgoing
-        wheres = [where for where, _ in paths_to_end]
-        [term] = {term for _, term in paths_to_end}
+        term = paths_to_end[0][1]
         at_end = [f"?_o {incoming} {term}"]
         if not is_literal(term):
             at_end.insert(0, f"{term} {outgoing} ?_o")
-        samples = make_sample_clause(wheres, term, limit)
+        samples = make_sample_clause(paths_to_end, run)
         if samples:
             # The sample is taken once, and not once for each direction.
             patterns.append(f"{samples}{union_clause(at_end)}")
@@ -492,18 +457,15 @@ def _find_pairs_over_containers(
     So what is said of a list is said of each of its members. ``memberships`` are predicates that lead
     from a container to a member. Two queries are sent for each of them and each end.
     """
-    limit = ChattySettings.of_run(run).join_sample
     for end, paths_to_end in paths.items():
-        wheres = [where for where, _ in paths_to_end]
-        [term] = {term for _, term in paths_to_end}
-        samples = make_sample_clause(wheres, term, limit)
+        samples = make_sample_clause(paths_to_end, run)
         for step in product(sorted(memberships - {RDF.rest}), OPPOSITE_DIRECTION):
             membership, direction = step
+            term = paths_to_end[0][1]
             hop = _make_pattern(term, write_membership(membership), "?_n", direction)
             start = f"{samples}{patterns_to_sparql([hop])}"
-            for onward in select_predicates(
-                [f"{start} ?_n ?_out ?_o", f"{start} ?_o ?_in ?_n"], run
-            ):
+            patterns = [f"{start} ?_n ?_out ?_o", f"{start} ?_o ?_in ?_n"]
+            for onward in select_predicates(patterns, run):
                 if not is_of_container(onward[0]):
                     yield (step, onward) if end == fact.subject else _reverse_pair((step, onward))
 
@@ -518,16 +480,14 @@ def _turn_to_wording(ranked: Iterable[RankedPredicate], relation: str) -> list[R
     found = {(predicate.iri, predicate.direction) for predicate in ranked}
     turned = []
     for predicate in ranked:
-        worded, certainty = compare_wordings(relation, predicate.name)
-        if predicate.direction == worded:
-            turned.append(predicate)
-        elif (predicate.iri, worded) in found:
-            similarity = round(predicate.similarity * WRONG_DIRECTION_FACTOR, 4)
-            turned.append(replace(predicate, similarity=similarity))
-        elif certainty == "certain":
-            turned.append(replace(predicate, direction=worded))
-        else:
-            turned.append(predicate)
+        direction = predicate.direction
+        similarity = predicate.similarity
+        wording = compare_wordings(relation, predicate.name)
+        if direction != wording.direction and (predicate.iri, wording.direction) in found:
+            similarity = round(similarity * WRONG_DIRECTION_FACTOR, 4)
+        elif wording.certainty == "certain":
+            direction = wording.direction
+        turned.append(replace(predicate, direction=direction, similarity=similarity))
     return turned
 
 
@@ -571,19 +531,19 @@ def name_predicates(labels: Mapping[URIRef, str], run: Run) -> Mapping[URIRef, s
 
 def unite_patterns(patterns: Sequence[str]) -> str:
     """Return the graph pattern, as SPARQL, that matches whatever one of some patterns matches."""
-    if len(patterns) == 1:
-        return patterns[0]
-    return " UNION ".join(f"{{ {pattern} }}" for pattern in patterns)
+    return patterns[0] if len(patterns) == 1 else union_clause(patterns)
 
 
-def make_sample_clause(wheres: Sequence[str], term: str, limit: int) -> str:
-    """Return a subquery for the values of a term by several ways, at most ``limit`` by each; "" for a linked vertex.
+def make_sample_clause(paths_to_end: Iterable[tuple[str, str]], run: Run) -> str:
+    """Return a subquery for what paths to an end lead to, at most ``join_sample`` by each; "" for a linked vertex.
 
-    A value that several ways lead to is bound once.
+    A value that several paths lead to is bound once.
     """
+    limit = ChattySettings.of_run(run).join_sample
     samples = []
-    for where in filter(None, wheres):
-        samples.append(f"{{ SELECT DISTINCT {term} WHERE {{ {where} }} LIMIT {limit} }} ")
+    for where, term in paths_to_end:
+        if where:
+            samples.append(f"{{ SELECT DISTINCT {term} WHERE {{ {where} }} LIMIT {limit} }} ")
     if len(samples) < 2:
         return "".join(samples)
     return f"{{ SELECT DISTINCT {term} WHERE {{ {' UNION '.join(samples)}}} }} "
@@ -611,9 +571,8 @@ def select_predicates(patterns: Sequence[str], run: Run) -> set[Pair]:
     found: set[Pair] = set()
     for row in run.kg.select(f"SELECT DISTINCT {columns} WHERE {{ {where} }}").rows:
         for iri, direction in zip(row, directions, strict=True):
-            if not isinstance(iri, URIRef):
-                continue
-            if settings.whole_graph or iri in kept or iri not in excluded:
+            is_kept = settings.whole_graph or iri in kept or iri not in excluded
+            if isinstance(iri, URIRef) and is_kept:
                 found.add((iri, direction))
     return found
 
@@ -683,15 +642,15 @@ def find_predicates_over_node(fact: Fact, paths: PathsByEnd, run: Run) -> list[R
     directly. Pairs are ordered by the better of the two similarities, then by IRI. Sends up to two
     queries.
     """
-    ends = []
+    terms = []
+    samples = ""
     for end in fact.ends:
-        if not paths.get(end) or any(is_literal(term) for _, term in paths[end]):
+        paths_to_end = paths.get(end, ())[:1]
+        if not paths_to_end or is_literal(paths_to_end[0][1]):
             return []
-        ends.append(paths[end][0])
-    limit = ChattySettings.of_run(run).join_sample
-    (where, subject), (object_where, object_) = ends
-    samples = make_sample_clause([where], subject, limit)
-    samples += make_sample_clause([object_where], object_, limit)
+        terms.append(paths_to_end[0][1])
+        samples += make_sample_clause(paths_to_end, run)
+    subject, object_ = terms
     if select_predicates_between(subject, object_, samples, run):
         return []
     pairs = _select_pairs(samples, subject, object_, run)
@@ -718,14 +677,11 @@ def _select_pairs(samples: str, subject: str, object_: str, run: Run) -> list[No
 
 def _read_pair(cells: Sequence[Term | None]) -> NodePair | None:
     """Return the pair of predicates in the cells of PAIR_COLUMNS; None if one of them is no IRI."""
-    first_out, first_in, second_out, second_in = cells
-    first: Direction = "in" if first_out is None else "out"
-    second: Direction = "in" if second_out is None else "out"
-    first_iri = first_in if first_out is None else first_out
-    second_iri = second_in if second_out is None else second_out
-    if not isinstance(first_iri, URIRef) or not isinstance(second_iri, URIRef):
-        return None
-    return (first_iri, first), (second_iri, second)
+    pair: list[Pair] = []
+    for iri, direction in zip(cells, (*FIRST, *SECOND), strict=True):
+        if isinstance(iri, URIRef):
+            pair.append((iri, direction))
+    return (pair[0], pair[1]) if len(pair) == 2 else None
 
 
 def _is_allowed(pair: NodePair, run: Run) -> bool:
@@ -800,37 +756,21 @@ def find_predicates_to_open_end(fact: Fact, paths: PathsByEnd, run: Run) -> list
     similarity of MIN_LIKE_OPEN_END. The similarity of a pair is the mean of this and of the
     relation's with the nearer of the two predicates. Empty for another fact.
     """
-    open_fact = _make_open_fact(fact, paths, run)
-    if open_fact is None:
+    open_ends = [end for end in fact.ends if not paths.get(end)]
+    if len(open_ends) != 1 or not is_unknown(open_ends[0]):
         return []
+    [open_end] = open_ends
+    starts_at_subject = open_end == fact.object
+    path = paths[fact.subject if starts_at_subject else fact.object][0]
+    _, start = path
+    if is_literal(start):
+        return []
+    sample = make_sample_clause([path], run)
+    open_fact = OpenFact(fact.relation, open_end, start, sample, starts_at_subject)
     pairs: dict[NodePair, set[URIRef]] = {}
     for pair, class_iri in _walk_over_node(open_fact, run):
         pairs.setdefault(pair, set()).add(class_iri)
     return _rank_pairs_to_open_end(pairs, open_fact, run)
-
-
-def _make_open_fact(fact: Fact, paths: PathsByEnd, run: Run) -> OpenFact | None:
-    """Return a fact with exactly one reached end and an unknown at the other; None for any other fact.
-
-    Also None if the reached end is a literal.
-    """
-    reached_ends = [end for end in fact.ends if paths.get(end)]
-    open_ends = [end for end in fact.ends if end not in reached_ends and is_unknown(end)]
-    if len(reached_ends) != 1 or len(open_ends) != 1:
-        return None
-    [reached_end] = reached_ends
-    [open_end] = open_ends
-    where, start = paths[reached_end][0]
-    if is_literal(start):
-        return None
-    limit = ChattySettings.of_run(run).join_sample
-    return OpenFact(
-        fact.relation,
-        open_end,
-        start,
-        make_sample_clause([where], start, limit),
-        reached_end == fact.subject,
-    )
 
 
 def _walk_over_node(fact: OpenFact, run: Run) -> Iterator[tuple[NodePair, URIRef]]:

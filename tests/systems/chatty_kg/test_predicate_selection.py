@@ -16,7 +16,7 @@ from kgwb import profile
 from kgwb.errors import OverrideError
 from kgwb.kg.queries import CandidateQuery
 from kgwb.run import Run
-from kgwb.systems.chatty_kg.predicate_selection import Offers, select_predicates
+from kgwb.systems.chatty_kg.predicate_selection import select_predicates
 from kgwb.systems.chatty_kg.query_planning import (
     generate_queries,
 )
@@ -113,10 +113,12 @@ def test_an_example_over_a_node_is_found_where_both_ends_are_open() -> None:
     linking = LinkingResult((), (relation,))
     qir = QIR((relation.fact,), "?x")
 
-    def describe(run: Run) -> list[dict[str, Any]]:
-        return Offers(generate_queries(qir, linking, run), linking).describe(run)
+    def select(run: Run) -> QuerySelection:
+        return select_predicates(generate_queries(qir, linking, run), "Where?", linking, run)
 
-    [fact], run, _ = alone(describe, kg=films(FILMS), settings=profile("fast"))
+    replies = {"predicate_selection": predicates(["over"])}
+    _, run, model = alone(select, replies, kg=films(FILMS), settings=profile("fast"))
+    [fact] = model.requests[0].variables["relations"]
     [predicate] = fact["predicates"]
     to_node, onward = predicate["example"].split(" ; ")
     film, _, director = to_node.split(" | ")
