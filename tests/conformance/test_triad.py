@@ -532,13 +532,13 @@ def test_the_type_of_the_answer_is_one_of_three(answer_type: str, kind: str, lab
 @violated_by(SETTINGS, '"candidate_texts": "labels"', '"candidate_texts": "described"')
 @violated_by(
     DECISION_MAKER,
-    "return choose_by_uri(task, candidates, variables, failed, run)",
-    "return choose_by_uri(task, candidates[:100], variables, failed, run)",
+    "by_uri = group_by_uri(candidates)",
+    "by_uri = group_by_uri(candidates[:100])",
 )
 @violated_by(
     DECISION_MAKER,
-    'variables: dict[str, Any] = {"question": question, "entity": entity}',
-    'variables: dict[str, Any] = {"question": "?", "entity": entity}',
+    'variables: JsonObject = {"question": question, "entity": entity}',
+    'variables: JsonObject = {"question": "?", "entity": entity}',
 )
 @violated_by(
     "kgwb/run/linking.py",
@@ -631,8 +631,8 @@ def test_exactly_k_entities_of_the_list_are_chosen(chosen: dict[str, Any]) -> No
 )
 @violated_by(DECISION_MAKER, "keeps_all=settings.whole_graph", "keeps_all=False")
 @violated_by(SETTINGS, '"shown_relations": UNLIMITED', '"shown_relations": 2')
-@violated_by(DECISION_MAKER, "task, relations, {", "task, relations[:100], {")
-@violated_by(DECISION_MAKER, "entities = list(triplet.ends)", "entities = [str(triplet)]")
+@violated_by(DECISION_MAKER, "group_by_uri(relations)", "group_by_uri(relations[:100])")
+@violated_by(DECISION_MAKER, "list(triplet.ends)", "[str(triplet)]")
 @violated_by(SETTINGS, '"relation_options": "uris"', '"relation_options": "triples"')
 @violated_by(DECISION_MAKER, "terms |= sample_reached_terms(triplet, choice, terms, run)", "pass")
 @violated_by(
@@ -784,8 +784,8 @@ def test_a_query_that_the_graph_cannot_run_has_no_result(
 @violated_by(SETTINGS, '"query_options": "sparql"', '"query_options": "results"')
 @violated_by(
     DECISION_MAKER,
-    'variables = {"question": question, "queries": listed}',
-    'variables = {"question": "", "queries": listed}',
+    'variables: JsonObject = {"question": question}\n    if not shows_results:',
+    'variables: JsonObject = {"question": ""}\n    if not shows_results:',
 )
 def test_one_query_is_chosen_by_its_sparql() -> None:
     _, model = as_published()
@@ -807,13 +807,13 @@ def test_one_query_is_chosen_by_its_sparql() -> None:
 )
 @violated_by(
     DECISION_MAKER,
-    "if _normalize_space(reply.sparql) in query_by_text:",
-    "if _normalize_space(reply.sparql)[:20] in str(query_by_text):",
+    "            if key not in task.options:",
+    "            if str(key)[:20] not in str(task.options):",
 )
 @violated_by(
     DECISION_MAKER,
-    "query_by_text.setdefault(_normalize_space(filled.query.sparql), filled)",
-    "query_by_text.setdefault(filled.query.sparql, filled)",
+    "by_text.setdefault(_normalize_space(filled.query.sparql), [filled])",
+    "by_text.setdefault(filled.query.sparql, [filled])",
 )
 @pytest.mark.parametrize(
     "made_up", ["SELECT ?city WHERE { ?x ?y ?city }", filled("dune")["sparql"] + " LIMIT 1", ""]

@@ -54,9 +54,9 @@ from kgwb.systems.dog.hop import (
     fill_triples,
     filter_relation,
     find_answer_values,
-    find_last_tails,
     get_relations,
     try_answer,
+    unite_values,
 )
 from kgwb.systems.dog.question import (
     ROLE_AGENTS_BY_ABLATION,
@@ -72,6 +72,7 @@ from kgwb.systems.dog.records import (
     HopInput,
     SolvedHop,
     TopicEntities,
+    collect_values,
     combine_names,
     relabel_values,
 )
@@ -175,7 +176,7 @@ def _make_answer(hops: Sequence[Hop], heads: Sequence[Head], run: Run) -> Answer
         if any(isinstance(value.term.toPython(), bool) for value in values):
             answer = replace(answer, kind="boolean")
     elif DogSettings.of_run(run).answers == "tails":
-        answer = replace(answer, values=find_last_tails(last.filled))
+        answer = replace(answer, values=tuple(unite_values(collect_values(last.filled))))
     if not answer:
         reason = _explain_no_answer(hops, run)
         if len(hops) > 1 and last.tried is None:

@@ -8,12 +8,11 @@ aliasing" does not occur here: an answer is a term and not a text.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
 from functools import partial
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 from rdflib import URIRef
 
@@ -68,8 +67,7 @@ MAX_LADDER_HOPS = 4
 REASON = "gold"
 
 
-@dataclass(frozen=True, slots=True)
-class GoldStep:
+class GoldStep(NamedTuple):
     """A hop of a gold query: a predicate, and how it is followed."""
 
     predicate: URIRef
@@ -202,15 +200,14 @@ def _name_similarity(vertex: URIRef, name: str, gold: GoldQuery) -> float:
 
     Letter case does not count. A vertex without a name is compared by its IRI.
     """
-    label = gold.names.get(f"<{vertex}>", str(vertex))
+    label = _name_of(vertex, gold)
     return SequenceMatcher(None, name.casefold(), label.casefold()).ratio()
 
 
 # The hops
 
 
-@dataclass(frozen=True, slots=True)
-class GoldHead:
+class GoldHead(NamedTuple):
     """A head of a hop, and the gold hops that are left from it."""
 
     head: Head
@@ -266,49 +263,39 @@ def make_relation_rung(number: int, run: Run, gold: GoldQuery) -> Rung | None:
         relations_key = f"relations[hop {number}/{name}]"
         filtering_key = f"relation_filtering[hop {number}/{name}]"
         offered: Relations | None = get_output(run, relations_key)
-        chosen: FilteredRelation | None = get_output(run, filtering_key)
+        filtered: FilteredRelation | None = get_output(run, filtering_key)
         if not offered or not most_left:
             continue
-        if len(each.left) < most_left:
-            if chosen is None or chosen.relation is not None:
-                values[filtering_key] = FilteredRelation(name, "", None, REASON)
-            continue
-        gold_step = each.left[0]
-        if chosen and _is_gold_relation(chosen.relation, gold_step):
-            continue
-        relation = _find_offered(offered, gold_step)
-        if relation is None:
-            blamed = "relations"
-            relation = _make_relation(gold_step, gold)
-            values[relations_key] = Relations(offered.head, (*offered.found, relation))
-        values[filtering_key] = FilteredRelation(name, "", relation, REASON)
+        relation = None
+        if len(each.left) == most_left:
+            gold_step = each.left[0]
+            relation = _find_relation(gold_step, offered.found)
+            if relation is None:
+                blamed = "relations"
+                relation = _make_relation(gold_step, gold)
+                values[relations_key] = Relations(offered.head, (*offered.found, relation))
+        if filtered is None or filtered.relation != relation:
+            values[filtering_key] = FilteredRelation(name, "", relation, REASON)
     return Rung(blamed, values) if values else None
 
 
-def _is_gold_relation(relation: Relation | None, gold_step: GoldStep) -> bool:
-    """Return whether a relation has the gold predicate in the gold direction."""
-    if relation is None or relation.direction != gold_step.direction:
-        return False
-    return gold_step.predicate in relation.iris
-
-
-def _find_offered(offered: Relations, gold_step: GoldStep) -> Relation | None:
-    """Return the relation offered for a head that has the gold predicate and direction; None if none has."""
-    for relation in offered.found:
-        if _is_gold_relation(relation, gold_step):
+def _find_relation(gold_step: GoldStep, relations: Iterable[Relation]) -> Relation | None:
+    """Return the relation that has the gold predicate in the gold direction; None if none has."""
+    for relation in relations:
+        if relation.direction == gold_step.direction and gold_step.predicate in relation.iris:
             return relation
     return None
 
 
 def _make_relation(gold_step: GoldStep, gold: GoldQuery) -> Relation:
     """Return a relation with the gold predicate alone."""
-    name = make_relation_name(_name_of(gold_step, gold), gold_step.predicate)
+    name = make_relation_name(_name_of(gold_step.predicate, gold), gold_step.predicate)
     return Relation(name, gold_step.direction, (gold_step.predicate,))
 
 
-def _name_of(gold_step: GoldStep, gold: GoldQuery) -> str:
-    """Return the display name of the predicate of a gold hop."""
-    return gold.names.get(f"<{gold_step.predicate}>", str(gold_step.predicate))
+def _name_of(iri: URIRef, gold: GoldQuery) -> str:
+    """Return the display name of an IRI of a gold query; the IRI if it has none."""
+    return gold.names.get(f"<{iri}>", str(iri))
 
 
 def make_stopping_rung(number: int, run: Run, gold: GoldQuery) -> Rung | None:
@@ -320,15 +307,9 @@ def make_stopping_rung(number: int, run: Run, gold: GoldQuery) -> Rung | None:
     """
     key = f"answer_trying[hop {number}]"
     tried: TriedAnswer | None = get_output(run, key)
-    is_end = _is_gold_end(number, run, gold)
-    if tried is None or is_end is None or is_end == (tried.sufficient == "yes"):
+    decision = _decide(number, run, gold)
+    if not tried or not decision or tried.sufficient == decision.sufficient:
         return None
-    decision = TriedAnswer("no", REASON)
-    if is_end:
-        names = _gold_tail_names(number, run, gold)
-        if not names:
-            return None
-        decision = TriedAnswer("yes", REASON, names)
     return Rung("answer_trying", {key: decision}, ITERATION_STOPPING)
 
 
@@ -341,49 +322,35 @@ def make_answer_rung(number: int, run: Run, gold: GoldQuery) -> Rung | None:
     """
     key = f"answer_trying[hop {number}]"
     tried: TriedAnswer | None = get_output(run, key)
-    if tried is None or tried.sufficient == "no" or not _is_gold_end(number, run, gold):
+    decision = _decide(number, run, gold)
+    if not tried or not decision or tried.sufficient != decision.sufficient:
         return None
-    names = _gold_tail_names(number, run, gold)
-    if not names or set(names) == set(tried.answers):
+    if set(tried.answers) == set(decision.answers):
         return None
-    return Rung("answer_trying", {key: TriedAnswer("yes", REASON, names)}, ANSWER_GENERATION)
+    return Rung("answer_trying", {key: decision}, ANSWER_GENERATION)
 
 
-def _is_gold_end(number: int, run: Run, gold: GoldQuery) -> bool | None:
-    """Return whether a hop is the last one by gold: no gold hop is left for any head after it.
+def _decide(number: int, run: Run, gold: GoldQuery) -> TriedAnswer | None:
+    """Return the gold decision after a hop: to stop, with answers, if no gold hop is left for any head.
 
-    ``number`` counts from 1. None if the run has no such hop, or if no head has a gold hop before
-    it.
+    The answers are the names of what the last gold hops of all heads lead to in common; heads
+    without a gold hop left do not count. ``number`` counts from 1. None if the run has no such hop,
+    if no head has a gold hop before it, or if there is no answer to stop with.
     """
     hop: Hop | None = get_output(run, f"iteration[hop {number}]")
     heads = _read_heads(number, run, gold)
     if hop is None or not any(each.left for each in heads):
         return None
-    unfinished = []
+    common: dict[Term, str] | None = None
     for each, result in zip(heads, hop.filled, strict=False):
         if len(each.left) > _count_steps(result):
-            unfinished.append(each)
-    return not unfinished
-
-
-def _gold_tail_names(number: int, run: Run, gold: GoldQuery) -> tuple[str, ...]:
-    """Return the names of the vertices that the last gold hops of all heads lead to in common.
-
-    Heads without a gold hop left do not count. Empty if the run has no such hop, or they have none
-    in common.
-    """
-    hop: Hop | None = get_output(run, f"iteration[hop {number}]")
-    if hop is None:
-        return ()
-    common: dict[Term, str] | None = None
-    for each, result in zip(_read_heads(number, run, gold), hop.filled, strict=False):
-        if not each.left:
-            continue
-        tails = _gold_tails(each.left[-1], result, gold)
-        if common is not None:
-            tails = {term: name for term, name in tails.items() if term in common}
-        common = tails
-    return tuple((common or {}).values())
+            return TriedAnswer("no", REASON)
+        if each.left:
+            tails = _gold_tails(each.left[-1], result, gold)
+            if common is not None:
+                tails = {term: name for term, name in tails.items() if term in common}
+            common = tails
+    return TriedAnswer("yes", REASON, tuple(common.values())) if common else None
 
 
 def _gold_tails(last_step: GoldStep, result: FilledTriples, gold: GoldQuery) -> dict[Term, str]:
@@ -392,7 +359,7 @@ def _gold_tails(last_step: GoldStep, result: FilledTriples, gold: GoldQuery) -> 
     Of a triple that leads through a node without a name, the tail counts only if its last relation
     is that of the last gold hop.
     """
-    name = make_relation_name(_name_of(last_step, gold), last_step.predicate)
+    name = _make_relation(last_step, gold).name
     tails = {}
     for triple, (_, tail) in zip(result.triples, result.ends, strict=False):
         is_longer = len(triple) > 3
@@ -424,7 +391,7 @@ def make_question_rung(number: int, run: Run, gold: GoldQuery) -> Rung | None:
     for gold_head, head, result in zip(gold_heads, hop.left.heads, hop.filled, strict=False):
         names = [f"[{head.name}]"]
         for gold_step in gold_head.left[_count_steps(result) :]:
-            names.insert(0, _name_of(gold_step, gold))
+            names.insert(0, _name_of(gold_step.predicate, gold))
         parts.append(" of ".join(names))
     question = f"What is the {' and the '.join(parts)}?"
     corrected = SimplifiedQuestion(question, simplified.original)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import typing
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain, zip_longest
-from operator import attrgetter
+from typing import NamedTuple
 
 from rdflib import RDF, RDFS, BNode, Literal, URIRef
 
@@ -70,22 +70,16 @@ def get_relations(head: Head, run: Run) -> Relations:
     settings = DogSettings.of_run(run)
     predicates = find_predicates(run.kg, *terms, keeps_all=settings.whole_graph)
     names = run.kg.names([iri for iri, _ in predicates])
-    directions: set[Direction] = {"out"}
-    if settings.follows_incoming_relations:
-        directions.add("in")
     groups: dict[tuple[str, Direction], list[Iri]] = defaultdict(list)
     for iri, direction in predicates:
-        if direction in directions:
-            name = make_relation_name(names[iri], iri)
-            groups[name, direction].append(iri)
+        if direction == "out" or settings.follows_incoming_relations:
+            groups[make_relation_name(names[iri], iri), direction].append(iri)
 
     relations = []
     for (name, direction), iris in groups.items():
         followed = iris if settings.follows_namesakes else iris[:1]
-        relation = Relation(name, direction, tuple(followed))
-        relations.append(relation)
-    relations.sort(key=attrgetter("direction"), reverse=True)  # "out" before "in"
-    relations.sort(key=attrgetter("name"))
+        relations.append(Relation(name, direction, tuple(followed)))
+    relations.sort(key=lambda relation: (relation.name, relation.direction == "in"))
     return Relations(head.name, tuple(relations))
 
 
@@ -149,9 +143,7 @@ def filter_relation(relations: Relations, question: str, run: Run) -> FilteredRe
         checks=(check,),
         max_examples=settings.filtering_example_count,
     )
-    relation = None
-    if reply.relation.strip():
-        relation = relations.find_relation(reply.relation)
+    relation = relations.find_relation(reply.relation)
     subquestion = collapse_spaces(reply.subquestion)
     return FilteredRelation(relations.head, subquestion, relation, reply.reason)
 
@@ -209,16 +201,16 @@ def try_answer(question: str, filled: tuple[FilledTriples, ...], run: Run) -> Tr
     found = []
     for result in filled:
         notes = filter(None, (result.note, result.reason))
-        result_data = {
-            "entity": result.head,
-            "triples": list(map(list, result.triples)),
-            "note": "; ".join(notes),
-        }
-        found.append(result_data)
-    variables = {"question": question, "found": found}
+        found.append(
+            {
+                "entity": result.head,
+                "triples": list(map(list, result.triples)),
+                "note": "; ".join(notes),
+            }
+        )
     reply = ask_model(
         prompt,
-        variables,
+        {"question": question, "found": found},
         TryingReply,
         run,
         checks=checks,
@@ -285,26 +277,16 @@ def find_answer_values(
         support = (*value.support, *triples)
         candidates.append(replace(value, support=support))
 
-    groups: dict[tuple[str, Term], list[Value]] = defaultdict(list)
+    by_name: dict[str, list[Value]] = defaultdict(list)
     for value in candidates:
-        groups[normalize_name(value.label), value.term].append(value)
+        by_name[normalize_name(value.label)].append(value)
     tail_counts = Counter(value.term for value in tails)
-    highest_counts: dict[str, int] = defaultdict(int)
-    for name, term in groups:
-        highest_counts[name] = max(highest_counts[name], tail_counts[term])
-
-    values_by_name: dict[str, list[Value]] = defaultdict(list)
-    for (name, term), same in groups.items():
-        if tail_counts[term] == highest_counts[name]:
-            support = _merge_support(same)
-            values_by_name[name].append(Value(term, same[0].label, support))
-    values = []
+    values: list[Value] = []
     answer_by_name = {normalize_name(answer): answer for answer in tried.answers}
     for name, answer in answer_by_name.items():
-        if name in values_by_name:
-            values += sorted(values_by_name[name], key=_label_and_term)
-        else:
-            values.append(Value(_read_own_words(answer), answer, last_triples))
+        most = max((tail_counts[value.term] for value in by_name[name]), default=0)
+        named = [value for value in by_name[name] if tail_counts[value.term] == most]
+        values += unite_values(named) or [Value(_read_own_words(answer), answer, last_triples)]
     return tuple(values)
 
 
@@ -316,24 +298,15 @@ def _read_own_words(answer: str) -> Literal:
     return Literal(int(words)) if words.isdecimal() else Literal(answer)
 
 
-def find_last_tails(filled: Sequence[FilledTriples]) -> tuple[Value, ...]:
-    """Return the distinct tails of all results of a hop, what their relations lead to, as answers.
-
-    They are sorted by label and then by term. The support of each is the triples of all results
-    that lead to it. DoG measures MetaQA so (figure 4, caption).
-    """
+def unite_values(values: Iterable[Value]) -> list[Value]:
+    """Return one value for each term, with the support of all that have it, sorted by label, then by term."""
     groups: dict[Term, list[Value]] = defaultdict(list)
-    for value in collect_values(filled):
+    for value in values:
         groups[value.term].append(value)
-    values = []
+    united = []
     for term, same in groups.items():
-        values.append(Value(term, same[0].label, _merge_support(same)))
-    return tuple(sorted(values, key=_label_and_term))
-
-
-def _label_and_term(value: Value) -> tuple[str, str]:
-    """Return what values are sorted by."""
-    return value.label, str(value.term)
+        united.append(Value(term, same[0].label, _merge_support(same)))
+    return sorted(united, key=lambda value: (value.label, str(value.term)))
 
 
 def _merge_support(values: Sequence[Value]) -> Triples:
@@ -364,16 +337,8 @@ def answer_from_own_knowledge(question: str, reason: str, run: Run) -> Answer:
     """
     reply = ask_model("dog/own_knowledge", {"question": question}, KnowledgeReply, run)
     names = dict.fromkeys(map(str.strip, reply.answers))
-    values = []
-    for name in filter(None, names):
-        value = Value(Literal(name), name)
-        values.append(value)
-    return Answer(
-        "list",
-        tuple(values),
-        reason=reason,
-        ungrounded=bool(values),
-    )
+    values = tuple(Value(Literal(name), name) for name in names if name)
+    return Answer("list", values, reason=reason, ungrounded=bool(values))
 
 
 TRUTH_VALUES = {"yes": True, "true": True, "no": False, "false": False}
@@ -387,8 +352,7 @@ MAX_NAMED_VERTICES = 10
 """Vertices without a triple that are named. The number of all others follows."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Path:
+class _Path(NamedTuple):
     """A way from a vertex of a head to a tail: one triple, or two with an unnamed node between."""
 
     head: Term
@@ -462,12 +426,12 @@ def _read_nodes(paths: Sequence[_Path], run: Run) -> list[_Path]:
     for path in paths:
         members = nodes.members(path.tail)
         if not members:
-            read.append(replace(path, name=nodes.name(path.tail)))
+            read.append(path._replace(name=nodes.name(path.tail)))
             continue
         for place, member in enumerate(members, 1):
             triples = (*path.triples, (path.tail, RDFS.member, member))
             name = nodes.describe(member) if isinstance(member, BNode) else ""
-            read.append(replace(path, tail=member, triples=triples, name=name, place=place))
+            read.append(path._replace(tail=member, triples=triples, name=name, place=place))
     return read
 
 
@@ -532,17 +496,9 @@ def _find_unnamed_nodes(tails: Sequence[Term], head: Head, run: Run) -> set[Term
     (Otherwise the graph labels nothing, and the name of an IRI is its local part.) One query is
     sent if there are IRIs and no literals.
     """
-    blank_nodes: set[Term] = set()
-    iris = set()
-    has_literals = False
-    for tail in tails:
-        if isinstance(tail, BNode):
-            blank_nodes.add(tail)
-        elif isinstance(tail, URIRef):
-            iris.add(tail)
-        else:
-            has_literals = True
-    if not iris or has_literals:
+    blank_nodes: set[Term] = {tail for tail in tails if isinstance(tail, BNode)}
+    iris = {tail for tail in tails if isinstance(tail, URIRef)}
+    if not iris or any(isinstance(tail, Literal) for tail in tails):
         return blank_nodes
     looked_up = sorted(iris)[:MAX_LABEL_LOOKUPS]
     looked_up += [term for term in head.start if isinstance(term, URIRef)]
@@ -565,23 +521,22 @@ def _read_longer_paths(
     Paths are left out that end at a blank node or at a vertex that the walk began at.
     """
     has_blank_nodes = any(isinstance(node, BNode) for node in unnamed_nodes)
-    ignored: Container[URIRef] = run.kg.vocabulary.excluded_predicates
+    ignored: Container[Term | None] = run.kg.vocabulary.excluded_predicates
     if DogSettings.of_run(run).whole_graph:
         ignored = ()
     paths = []
     for start, predicate, node, second, tail, mark in run.kg.select(query).rows:
-        # A blank node has another label in each result, so it cannot be found by its label.
-        is_unnamed = node in unnamed_nodes or (has_blank_nodes and isinstance(node, BNode))
-        if not is_unnamed or tail in head.start or second in ignored:
+        if start is None or node is None or tail is None or isinstance(tail, BNode):
             continue
         if not isinstance(predicate, URIRef) or not isinstance(second, URIRef):
             continue
-        if start is None or node is None or tail is None or isinstance(tail, BNode):
-            continue
-        second_direction: Direction = "in" if str(mark) == "back" else "out"
-        near = _make_triple(start, predicate, node, direction)
-        far = _make_triple(node, second, tail, second_direction)
-        paths.append(_Path(start, tail, (near, far), (second, second_direction)))
+        # A blank node has another label in each result, so it cannot be found by its label.
+        is_unnamed = node in unnamed_nodes or (has_blank_nodes and isinstance(node, BNode))
+        if is_unnamed and tail not in head.start and second not in ignored:
+            second_direction: Direction = "in" if str(mark) == "back" else "out"
+            near = _make_triple(start, predicate, node, direction)
+            far = _make_triple(node, second, tail, second_direction)
+            paths.append(_Path(start, tail, (near, far), (second, second_direction)))
     return paths
 
 
@@ -625,11 +580,10 @@ def _make_filled_triples(
     for path in paths:
         labels[path.tail] = path.name or labels[path.tail]
 
-    def order(tail: Term) -> tuple[int, str, str]:
-        """Return what a tail is sorted by: its place in a list, then its label."""
-        return paths_by_tail[tail][0].place, labels[tail], str(tail)
-
-    tails = sorted(paths_by_tail, key=order)
+    # by its place in a list, then by its label
+    tails = sorted(
+        paths_by_tail, key=lambda tail: (paths_by_tail[tail][0].place, labels[tail], str(tail))
+    )
     values = []
     for tail in tails[:limit]:
         support = _collect_support(paths_by_tail[tail], head_values)
@@ -670,12 +624,10 @@ def _group_by_tail(
     """
     ranks = {term: rank for rank, term in enumerate(head_values)}
 
-    def rank_then_triples(path: _Path) -> tuple[int, str]:
-        return ranks[path.head], str(path.triples)
-
     own_paths = [path for path in paths if path.head in ranks]
+    own_paths.sort(key=lambda path: (ranks[path.head], str(path.triples)))
     by_tail: dict[Term, list[_Path]] = defaultdict(list)
-    for path in sorted(own_paths, key=rank_then_triples):
+    for path in own_paths:
         by_tail[path.tail].append(path)
     return by_tail
 
@@ -762,7 +714,7 @@ def disambiguate_names(
         return tuple(filled)
 
     descriptions = describe_vertices(run.kg, sorted(chain.from_iterable(homonyms)))
-    names: dict[Term, str] = dict(head_names)
+    names = dict(head_names)
     for iris in homonyms:
         qualifiers = _find_qualifiers(iris, descriptions)
         for iri, qualifier in zip(iris, qualifiers, strict=True):
@@ -789,26 +741,15 @@ def _find_qualifiers(
     word to all; numbers from 1, since a model sees no identifiers (DoG, "Knowledge Graph Invoking").
     The first kind is taken of which every vertex has a text, and all are different.
     """
-    for qualifiers in _list_qualifiers(iris, descriptions):
-        if all(qualifiers) and len(set(qualifiers)) == len(iris):
-            break
-    return qualifiers
-
-
-def _list_qualifiers(
-    iris: Sequence[URIRef], descriptions: Mapping[URIRef, Description]
-) -> Iterator[list[str]]:
-    """Yield texts for the vertices of one name, kind by kind; see ``_find_qualifiers``.
-
-    Each kind is a list with a text for each vertex. A text is "" if a vertex has none of the kind.
-    """
     described = [descriptions[iri] for iri in iris]
-    yield [", ".join(description.types) for description in described]
+    kinds = [[", ".join(description.types) for description in described]]
     words_of_all = [description.description.split() for description in described]
-    longest = max(map(len, words_of_all))
-    for length in range(1, longest + 1):
-        yield [" ".join(words[:length]) for words in words_of_all]
-    yield [str(number) for number, _ in enumerate(iris, 1)]
+    for length in range(1, max(map(len, words_of_all)) + 1):
+        kinds.append([" ".join(words[:length]) for words in words_of_all])
+    for qualifiers in kinds:
+        if all(qualifiers) and len(set(qualifiers)) == len(iris):
+            return qualifiers
+    return [str(number) for number, _ in enumerate(iris, 1)]
 
 
 def _rename_tails(result: FilledTriples, names: Mapping[Term, str]) -> FilledTriples:
@@ -822,8 +763,6 @@ def _rename_tails(result: FilledTriples, names: Mapping[Term, str]) -> FilledTri
         return result
     triples = []
     for words, (_, tail) in zip(result.triples, result.ends, strict=False):
-        *others, tail_name = words
-        new_words = (*others, names.get(tail, tail_name))
-        triples.append(new_words)
+        triples.append((*words[:-1], names.get(tail, words[-1])))
     values = relabel_values(result.values, names)
     return replace(result, values=values, triples=tuple(triples))

@@ -145,7 +145,10 @@ def attempt_query(place: str, question: str, before: tuple[Attempt, ...], run: R
         if not attempt.linked:
             attempt = _link_attempt(attempt, question, failed, run)
         if not attempt.fault:
-            attempt = _construct_query(attempt, question, failed, run)
+            construct = _choose_filled_query
+            if TriadSettings.of_run(run).ablation == "no_query_choice":
+                construct = _write_executable_query
+            attempt = construct(attempt, question, failed, run)
     except InvalidReplyError as error:
         if not has_form(error) and not TriadSettings.of_run(run).own_knowledge:
             raise
@@ -182,17 +185,6 @@ def _link_attempt(attempt: Attempt, question: str, failed: tuple[str, ...], run:
         fault = "; ".join(missing)
         return replace(attempt, fault=fault, back="parsing", was_looked_up=has_vertices)
     return attempt
-
-
-def _construct_query(attempt: Attempt, question: str, failed: tuple[str, ...], run: Run) -> Attempt:
-    """Return the attempt with a query, or with a fault and the phase to go back to.
-
-    With ``ablation`` "no_query_choice" the model writes the query itself; else it writes a
-    template, which is filled.
-    """
-    if TriadSettings.of_run(run).ablation == "no_query_choice":
-        return _write_executable_query(attempt, question, failed, run)
-    return _choose_filled_query(attempt, question, failed, run)
 
 
 def _choose_filled_query(

@@ -21,6 +21,7 @@ from kgwb.build import (
     Check,
     Direction,
     GraphTimeoutError,
+    JsonObject,
     QueryError,
     Reply,
     RetrievedCandidates,
@@ -87,6 +88,16 @@ class ChosenQueryReply(Reply):
     """The query that is chosen, as the list has it."""
 
     sparql: str
+    reason: ClassVar = ""
+
+    @property
+    def chosen(self) -> Sequence[str]:
+        """The only key: the query with single spaces."""
+        return [_normalize_space(self.sparql)]
+
+    def describe_unknown(self, key: object, options: Sized) -> str:
+        """Return what is wrong with a query that no option has."""
+        return "this is none of the queries in the list"
 
 
 def find_choice_problems(choice: Choice, offered: Any, *_: object) -> Iterator[str]:
@@ -100,7 +111,7 @@ def find_choice_problems(choice: Choice, offered: Any, *_: object) -> Iterator[s
             yield f"{option} is not one of the options"
 
 
-# Choices by number, and by URI
+# Choices by number, by URI, and by text
 
 
 class ChoiceTask(NamedTuple):
@@ -109,73 +120,49 @@ class ChoiceTask(NamedTuple):
     prompt: str
     subject: str
     """What the choice is made for: the mention, the triplet, or "query"."""
+    options: Mapping[Any, Sequence[Option]]
+    """By the key that the model chooses: a number, a URI or a text."""
+    reply_class: type[Any]
+    """ChoiceReply, UrisReply or ChosenQueryReply."""
     min_choices: int
     max_choices: int
 
 
-def choose_by_number(
-    task: ChoiceTask,
-    options: Sequence[Option],
-    variables: Mapping[str, Any],
-    failed: Sequence[str],
-    run: Run,
-) -> Choice:
-    """Ask the model to choose from options by their numbers, which begin at 1, and return its choice.
-
-    ``variables`` are those of the prompt, among them the options as it sees them.
-    """
-    by_number = {number: [option] for number, option in enumerate(options, 1)}
-    return _choose(task, by_number, ChoiceReply, variables, failed, run)
+def number_options(options: Sequence[Option]) -> dict[int, list[Option]]:
+    """Return options by their numbers, which begin at 1."""
+    return {number: [option] for number, option in enumerate(options, 1)}
 
 
-def choose_by_uri(
-    task: ChoiceTask,
-    options: Sequence[Candidate | Relation],
-    variables: Mapping[str, Any],
-    failed: Sequence[str],
-    run: Run,
-) -> Choice:
-    """Ask the model to choose from options by their URIs, as published (appendix C), and return its choice.
-
-    A URI stands for every option that has it: a relation may be one in both directions.
-    ``variables`` are those of the prompt; "uris", one a line, is added. The choice has no reason.
-    """
+def group_by_uri(options: Sequence[Candidate | Relation]) -> dict[str, list[Option]]:
+    """Return options by their URIs: a relation may be one in both directions."""
     by_uri: dict[str, list[Option]] = {}
     for option in options:
         by_uri.setdefault(str(option.iri), []).append(option)
-    variables = {**variables, "uris": "\n".join(by_uri)}
-    return _choose(task, by_uri, UrisReply, variables, failed, run)
+    return by_uri
 
 
-def _choose(
-    task: ChoiceTask,
-    options: Mapping[Any, Sequence[Option]],
-    reply_class: type[Any],
-    variables: Mapping[str, Any],
-    failed: Sequence[str],
-    run: Run,
-) -> Choice:
+def choose(task: ChoiceTask, variables: JsonObject, failed: Sequence[str], run: Run) -> Choice:
     """Ask the model to choose keys of options, and return the options that it chose, in its order.
 
-    The keys must be different, existing ones, as many as the task says. "most" is added to the
-    variables of the prompt. Raises InvalidReplyError if no reply is valid.
+    The keys must be different, existing ones, as many as the task says. ``variables`` are those of
+    the prompt, among them the options as the model sees them. Raises InvalidReplyError if no reply
+    is valid.
     """
 
-    def find_problem(reply: ChoiceReply | UrisReply) -> str:
+    def find_problem(reply: Any) -> str:
         """Return a problem if a key is no option's, occurs twice, or if they are too few or too many; else ""."""
         chosen = reply.chosen
         for key in chosen:
-            if key not in options:
-                return reply.describe_unknown(key, options)
+            if key not in task.options:
+                return str(reply.describe_unknown(key, task.options))
         is_repeated = len(set(chosen)) < len(chosen)
         if is_repeated or not task.min_choices <= len(chosen) <= task.max_choices:
             return f"choose {task.min_choices} to {task.max_choices}, each once"
         return ""
 
-    variables = {**variables, "most": task.max_choices}
     check = Check("among those offered", find_problem)
-    reply = ask_in_attempt(task.prompt, variables, failed, reply_class, check, run)
-    chosen = chain.from_iterable(options[key] for key in reply.chosen)
+    reply = ask_in_attempt(task.prompt, variables, failed, task.reply_class, check, run)
+    chosen = chain.from_iterable(task.options[key] for key in reply.chosen)
     return Choice(task.subject, tuple(chosen), reply.reason)
 
 
@@ -200,18 +187,22 @@ def choose_entities(
     if settings.ablation == "no_uri_choice" or is_decided_unasked(candidates, settings):
         return Choice(entity, candidates[: settings.entities], "the labels most like it")
 
-    variables: dict[str, Any] = {"question": question, "entity": entity}
+    by_uri = group_by_uri(candidates)
     most = settings.entities
     fewest = 0
     if settings.exact_k:
-        most = min(most, len({candidate.iri for candidate in candidates}))
+        most = min(most, len(by_uri))
         fewest = most
+    variables: JsonObject = {"question": question, "entity": entity}
     if settings.entity_options == "uris":
-        task = ChoiceTask("triad/entity_choice_published", entity, fewest, most)
-        return choose_by_uri(task, candidates, variables, failed, run)
-    task = ChoiceTask("triad/entity_choice", entity, fewest, most)
-    variables["candidates"] = number_candidates(candidates)
-    return choose_by_number(task, candidates, variables, failed, run)
+        prompt = "triad/entity_choice_published"
+        task = ChoiceTask(prompt, entity, by_uri, UrisReply, fewest, most)
+        variables["uris"] = "\n".join(by_uri)
+    else:
+        by_number = number_options(candidates)
+        task = ChoiceTask("triad/entity_choice", entity, by_number, ChoiceReply, fewest, most)
+        variables["candidates"] = number_candidates(candidates)
+    return choose(task, variables | {"most": most}, failed, run)
 
 
 # Relations
@@ -238,19 +229,17 @@ def choose_relations(
         return Choice(subject, (), "there is no relation around it")
     if settings.ablation == "no_uri_choice":
         return Choice(subject, relations[:most], "the names most like it")
+    variables: JsonObject = {"question": question}
     if settings.relation_options == "uris":
-        task = ChoiceTask("triad/relation_choice_published", subject, 0, most)
-        entities = list(triplet.ends)
-        return choose_by_uri(
-            task, relations, {"question": question, "entities": entities}, failed, run
-        )
-    task = ChoiceTask("triad/relation_choice", subject, 0, most)
-    variables = {
-        "question": question,
-        "triplet": triplet.parts,
-        "relations": _number_relations(relations, triplet),
-    }
-    return choose_by_number(task, relations, variables, failed, run)
+        by_uri = group_by_uri(relations)
+        task = ChoiceTask("triad/relation_choice_published", subject, by_uri, UrisReply, 0, most)
+        variables |= {"entities": list(triplet.ends), "uris": "\n".join(by_uri)}
+    else:
+        by_number = number_options(relations)
+        task = ChoiceTask("triad/relation_choice", subject, by_number, ChoiceReply, 0, most)
+        numbered = _number_relations(relations, triplet)
+        variables |= {"triplet": triplet.parts, "relations": numbered}
+    return choose(task, variables | {"most": most}, failed, run)
 
 
 def _number_relations(relations: Sequence[Relation], triplet: Triplet) -> list[dict[str, object]]:
@@ -296,13 +285,20 @@ def choose_query(queries: Queries, question: str, failed: tuple[str, ...], run: 
     may_refuse = settings.may_refuse_queries and shows_results
     if not kept or (len(kept) == 1 and not may_refuse and not settings.asks_about_single):
         return Choice("query", kept)
+    variables: JsonObject = {"question": question}
     if not shows_results:
-        return _choose_query_by_text(kept, question, failed, run)
-    task = ChoiceTask("triad/query_choice", "query", 1, 1)
-    if may_refuse:
-        task = ChoiceTask("triad/query_choice_judgement", "query", 0, 1)
-    variables = {"question": question, "queries": _number_queries(kept)}
-    return choose_by_number(task, kept, variables, failed, run)
+        by_text: dict[str, list[Option]] = {}
+        for filled in kept:
+            by_text.setdefault(_normalize_space(filled.query.sparql), [filled])
+        prompt = "triad/query_choice_published"
+        task = ChoiceTask(prompt, "query", by_text, ChosenQueryReply, 1, 1)
+        variables["queries"] = "\n".join(by_text)
+    else:
+        fewest = 0 if may_refuse else 1
+        prompt = "triad/query_choice_judgement" if may_refuse else "triad/query_choice"
+        task = ChoiceTask(prompt, "query", number_options(kept), ChoiceReply, fewest, 1)
+        variables |= {"queries": _number_queries(kept), "most": 1}
+    return choose(task, variables, failed, run)
 
 
 def _number_queries(queries: Sequence[Filled]) -> list[dict[str, object]]:
@@ -322,32 +318,6 @@ def _number_queries(queries: Sequence[Filled]) -> list[dict[str, object]]:
         numbered.append(shown)
     tell_rows_apart(numbered, "sparql", [query.query.sparql for query in queries])
     return numbered
-
-
-def _choose_query_by_text(
-    queries: Sequence[Filled], question: str, failed: Sequence[str], run: Run
-) -> Choice:
-    """Ask the model for the SPARQL of the query that answers the question, as published (appendix C).
-
-    Its reply must be one of ``queries`` but for white space; this one is returned as the choice,
-    without a reason. Raises InvalidReplyError if no reply is.
-    """
-    query_by_text: dict[str, Filled] = {}
-    for filled in queries:
-        query_by_text.setdefault(_normalize_space(filled.query.sparql), filled)
-
-    def find_problem(reply: ChosenQueryReply) -> str:
-        """Return a problem unless the reply is one of the queries."""
-        if _normalize_space(reply.sparql) in query_by_text:
-            return ""
-        return "this is none of the queries in the list"
-
-    listed = "\n".join(query_by_text)
-    check = Check("among those offered", find_problem)
-    prompt = "triad/query_choice_published"
-    variables = {"question": question, "queries": listed}
-    reply = ask_in_attempt(prompt, variables, failed, ChosenQueryReply, check, run)
-    return Choice("query", (query_by_text[_normalize_space(reply.sparql)],))
 
 
 def _normalize_space(text: str) -> str:
@@ -514,20 +484,15 @@ def add_examples(
         found = _find_reached(relations, named_terms, end == triplet.subject, run)
         reached = {**found, **reached}
     shown = _describe_terms(reached.values(), run)
-
+    are_named = not any(end.startswith("?") for end in triplet.ends)
     with_examples = []
     for relation in relations:
         term = reached.get((relation.iri, relation.direction))
-        if isinstance(term, Literal) and _leads_to_mention(triplet):
+        if isinstance(term, Literal) and are_named:
             continue
         example = shown[term] if term is not None else ""
         with_examples.append(replace(relation, example=example))
     return with_examples
-
-
-def _leads_to_mention(triplet: Triplet) -> bool:
-    """Return whether both ends of a triplet are named, so that it relates two vertices."""
-    return not any(end.startswith("?") for end in triplet.ends)
 
 
 def _find_reached(

@@ -128,20 +128,19 @@ def find_template_problems(template: str, triplets: Triplets, *_: object) -> Ite
     for slot, triplet in zip(_relation_slots(triplets), triplets, strict=True):
         if slot not in filled:
             yield f"the template lacks <{triplet.subject}> <{triplet.relation}> <{triplet.object}>"
-    yield from find_slot_problems(template, triplets)
-    if _has_several_columns(filled):
-        yield "SELECT exactly one variable, or one count"
+    yield from find_slot_problems(template, triplets, one_column=True)
 
 
 def find_slot_problems(
-    template: str, triplets: Triplets, *, allows_more: bool = False
+    template: str, triplets: Triplets, *, allows_more: bool = False, one_column: bool = False
 ) -> Iterator[str]:
     """Yield what in a template cannot be filled with vertices and relations, or cannot be run.
 
     Every IRI in it must be a slot for an end of the triplets, or for a relation between its ends,
     and it must not make IRIs of texts: so a model cannot invent one; the first other IRI is named.
     It must have no triple that is not a triplet, and pass the gate. If it ``allows_more``, it may
-    have other triples, and relations wherever a query may have a predicate. It is not executed.
+    have other triples, and relations wherever a query may have a predicate. With ``one_column`` a
+    SELECT must have a single one. It is not executed.
     """
     filled = _fill_with_slots(template, triplets, fills_all=allows_more)
     slots = {*_mention_slots(triplets), *_relation_slots(triplets)}
@@ -149,7 +148,17 @@ def find_slot_problems(
         if iri not in slots or iri in template:
             yield f"{iri} is no entity of the triplets, or no relation between these ends"
             break
-    yield from _find_pattern_problems(filled, slots, allows_more=allows_more)
+    try:
+        query = analyze_query(filled)
+    except GraphError as error:
+        yield error.message
+        return
+    terms = {term for term in chain.from_iterable(query.patterns) if not term.startswith("?")}
+    has_unknown_predicate = any(predicate.startswith("?") for _, predicate, _ in query.patterns)
+    if not allows_more and (has_unknown_predicate or terms - slots):
+        yield "a triple is none of the triplets; compare a value in a FILTER"
+    if one_column and query.kind != "boolean" and len(query.projected_variables) != 1:
+        yield "SELECT exactly one variable, or one count"
 
 
 def _mention_slots(triplets: Triplets) -> list[str]:
@@ -167,36 +176,6 @@ def _fill_with_slots(template: str, triplets: Triplets, *, fills_all: bool = Fal
     relations: list[RelationTerm] = [(slot, "out") for slot in _relation_slots(triplets)]
     mentions = _mention_slots(triplets)
     return fill_template(template, triplets, mentions, relations, fills_all=fills_all)
-
-
-def _has_several_columns(sparql: str) -> bool:
-    """Return whether a query is a SELECT of another number of columns than one.
-
-    False for an ASK, and for a query that cannot be parsed.
-    """
-    try:
-        query = analyze_query(sparql)
-    except GraphError:
-        return False
-    return query.kind != "boolean" and len(query.projected_variables) != 1
-
-
-def _find_pattern_problems(sparql: str, slots: set[str], *, allows_more: bool) -> Iterator[str]:
-    """Yield what is wrong with a filled template as a query; nothing if it is valid.
-
-    ``sparql`` is the template with its slots filled with the IRIs ``slots``. It must pass the gate.
-    Its triple patterns must have no other IRIs or literals, and no variable as predicate, unless it
-    ``allows_more``.
-    """
-    try:
-        query = analyze_query(sparql)
-    except GraphError as error:
-        yield error.message
-        return
-    terms = {term for term in chain.from_iterable(query.patterns) if not term.startswith("?")}
-    has_unknown_predicate = any(predicate.startswith("?") for _, predicate, _ in query.patterns)
-    if not allows_more and (has_unknown_predicate or terms - slots):
-        yield "a triple is none of the triplets; compare a value in a FILTER"
 
 
 def fill_template(
@@ -415,23 +394,18 @@ def write_template(triplets: Triplets, question: str, failed: tuple[str, ...], r
     return reply.sparql.strip()
 
 
-def find_query_problems(query: CandidateQuery, *_: object) -> Iterator[str]:
-    """Yield what is wrong with a query: it must be a SELECT or an ASK, and pass the gate."""
-    yield from _find_sparql_problems(query.sparql)
-
-
-def _find_sparql_problems(sparql: str) -> Iterator[str]:
+def find_query_problems(query: CandidateQuery | WrittenQueryReply, *_: object) -> Iterator[str]:
     """Yield the reason if a query cannot be run; nothing if it can.
 
     It must be a SELECT of at least one variable, or an ASK, that passes the gate. It is not
     executed.
     """
     try:
-        query = analyze_query(sparql)
+        parts = analyze_query(query.sparql)
     except GraphError as error:
         yield error.message
         return
-    if query.kind != "boolean" and not query.projected_variables:
+    if parts.kind != "boolean" and not parts.projected_variables:
         yield "SELECT a variable, or write ASK"
 
 
@@ -461,7 +435,7 @@ def write_query(
     }
     prompt = "triad/written_query"
     check: Check[WrittenQueryReply] = Check(
-        "a query that can be run", lambda reply: "; ".join(_find_sparql_problems(reply.sparql))
+        "a query that can be run", lambda reply: "; ".join(find_query_problems(reply))
     )
     reply = ask_in_attempt(prompt, variables, failed, WrittenQueryReply, check, run)
     sparql = reply.sparql.strip()
