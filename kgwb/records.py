@@ -60,10 +60,7 @@ NO_NAMES: DisplayNames = {}
 
 @dataclass_transform(frozen_default=True, field_specifiers=(dataclasses.field,))
 def frozen(class_: type[T]) -> type[T]:
-    """Make a class a dataclass with slots, whose fields cannot be changed.
-
-    The systems write ``@dataclass(frozen=True, slots=True)``, as a system of one's own does.
-    """
+    """Make a class a dataclass with slots, whose fields cannot be changed."""
     has_repr = "__repr__" in vars(class_)  # as each Record has: another one would not be used
     return dataclass(frozen=True, slots=True, repr=not has_repr)(class_)
 

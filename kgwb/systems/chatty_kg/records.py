@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from kgwb.build import (
@@ -21,6 +21,7 @@ from kgwb.build import (
     QueryPart,
     Record,
     Score,
+    frozen,
     list_first,
     one_line,
     pluralize,
@@ -38,7 +39,7 @@ TYPE_RELATIONS = OCCUPATION_RELATIONS | {"type", "instance of", "is a", "kind", 
 """Relations whose object may be a class."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Classification(Record):
     """Whether a question can be understood alone (Chatty-KG, section 4.2.1)."""
 
@@ -46,7 +47,7 @@ class Classification(Record):
     reason: Explanation = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RephrasedQuestion(Record):
     """The standalone form of a question (Chatty-KG, section 4.2.2)."""
 
@@ -59,7 +60,7 @@ def is_unknown(name: str) -> bool:
     return name.startswith("?")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fact(Record):
     """One relational fact of a QIR: a relation between two ends, each an entity or an unknown."""
 
@@ -92,7 +93,7 @@ class Fact(Record):
 ComparisonOperator = Literal["<", "<=", ">", ">=", "!=", "max", "min"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Comparison(Record):
     """A condition on the values of an unknown that no triple says: "more than 200", "the highest"."""
 
@@ -106,7 +107,7 @@ class Comparison(Record):
         return f"{self.unknown} {self.operator} {self.value}".strip()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class QIR(Record):
     """Question intermediate representation (E, U, R, RF) (Chatty-KG, Definition 3.2)."""
 
@@ -193,7 +194,7 @@ class QIR(Record):
 ARROWS: Mapping[Direction, str] = {"out": "→", "in": "←"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RankedPredicate(Record):
     """A predicate that the relation of a fact may mean."""
 
@@ -217,7 +218,7 @@ class RankedPredicate(Record):
         return text
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LinkedRelation(Record):
     """The ranked predicates of one fact, best first (Chatty-KG, section 5.1.3)."""
 
@@ -269,7 +270,7 @@ class LinkedRelation(Record):
         return self.fact.relation
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LinkingResult(Record):
     """The output of the matching agent: EntToVertex and RelToPred (Chatty-KG, Algorithm 2)."""
 
@@ -303,7 +304,7 @@ class LinkingResult(Record):
         return tuple(linked.fact.relation for linked in self.linked_relations)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GeneratedQueries(Record):
     """The candidate queries after truncation."""
 
@@ -338,7 +339,7 @@ def pattern_predicates(query: CandidateQuery) -> tuple[str, ...]:
     return tuple(predicate for _, predicate, _ in query.patterns)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class QuerySelection(Record):
     """The queries that are executed (Chatty-KG, Algorithm 3)."""
 

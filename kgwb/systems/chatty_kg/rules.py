@@ -500,83 +500,75 @@ def _find_referents(
     for turn in reversed(dialogue):
         if not turn["answers"] and (OPENINGS_OF_UNKNOWN[kind].match(turn["question"])):
             return []
-        found = _Referents(turn, kind, persons, kg, GENDER_OF_PRONOUN.get(pronoun, ""))
-        if kind == "person" and len(found.answers) > 1:
+        asked_kind = _kind_asked_for(turn["question"])
+        said = _without_other_gender(turn["answers"], pronoun, kg)
+        fitting = _select_fitting(said, kind, persons, asked_kind, kg)
+        answers = [name for name in fitting if not NUMBER_OR_DATE.fullmatch(name)]
+        if kind == "person" and len(answers) > 1:
             return []
-        if found.options:
-            return found.options
+        # What the question for a person is about is a thing, if the graph does not say more.
+        own_kind = "thing" if asked_kind == "person" else ""
+        about = _without_other_gender(turn.get("about", ()), pronoun, kg)
+        classes = fetch_classes_of_graph(kg).values() if kg is not None else ()
+        named = [name for name in about if name not in classes]  # of a class its members are meant
+        topics = _select_fitting(named, kind, persons, own_kind, kg)
+        # The graph says nothing of an only answer that is a text or number.
+        has_label = kg is None or len(said) != 1 or bool(kg.exact(said))
+        is_topic = asked_kind in ("person", "place") or not has_label
+        options = _rank_referents(kind, answers, topics, len(said) == 1, is_topic)
+        if options:
+            return options
     return []
 
 
-class _Referents:
-    """What a pronoun of a kind may stand for in an earlier turn."""
+def _select_fitting(
+    names: Names, kind: str, persons: set[str], asked_kind: str, kg: Graph | None
+) -> list[str]:
+    """Return the names that a pronoun of a kind can stand for.
 
-    def __init__(
-        self, turn: TurnData, kind: str, persons: set[str], kg: Graph | None, gender: str = ""
-    ) -> None:
-        """Find the answers of a turn, and the names that it was about, that a pronoun may stand for.
-
-        ``persons`` are the answers to questions for a person. What such a question is about is a
-        thing, if the graph does not say more. Nobody of another gender than ``gender`` counts.
-        """
-        self.kind = kind
-        self.asked_kind = _kind_asked_for(turn["question"])
-        answers = _without_other_gender(turn["answers"], gender, kg)
-        self.has_one_answer = len(answers) == 1
-        self.answers: list[str] = []
-        for name in answers:
-            own_kind = "person" if name in persons else self.asked_kind
-            if _fits(kind, _find_kind(name, kg) or own_kind) and not NUMBER_OR_DATE.fullmatch(name):
-                self.answers.append(name)
-        self.has_answer_without_label = (
-            kg is not None and self.has_one_answer and not kg.exact(answers)
-        )
-        """Whether the only answer is a text or number, of which the graph says nothing."""
-        self.topics: list[str] = []
-        classes = fetch_classes_of_graph(kg).values() if kg is not None else ()
-        for name in _without_other_gender(turn.get("about", ()), gender, kg):
-            if name in classes:
-                continue  # its members are meant
-            own_kind = "thing" if self.asked_kind == "person" else ""
-            if name in persons:
-                own_kind = "person"
-            if _fits(kind, _find_kind(name, kg) or own_kind):
-                self.topics.append(name)
-
-    @property
-    def options(self) -> Sequence[Names]:
-        """What the pronoun may stand for, the likeliest first.
-
-        "They" are all answers, or all names that the turn was about. Otherwise it is the only
-        answer, else the first name. "It" after a question for a person or place, or one with a text
-        as its answer, is likelier what that is of, and "they" may be one answer or name.
-        """
-        answer: list[Names] = [self.answers] if self.has_one_answer and self.answers else []
-        topic: list[Names] = [self.topics[:1]] if self.topics else []
-        if self.kind == "several":
-            together = [names for names in (self.answers, self.topics) if len(names) > 1]
-            return together[:1] or [*answer, *topic]
-        is_topic = self.asked_kind in ("person", "place") or self.has_answer_without_label
-        if self.kind == "thing" and is_topic:
-            return [*topic, *answer]
-        return (answer or topic)[:1]
+    What the graph does not tell the kind of is a person if it is one of ``persons``, the answers to
+    questions for a person, else of the kind ``asked_kind``. What is of no known kind fits every
+    pronoun, and a person is neither "it" nor "there".
+    """
+    fitting = []
+    for name in names:
+        own_kind = "person" if name in persons else asked_kind
+        if kg is not None:
+            own_kind = find_kind(kg, name) or own_kind
+        if kind in ("thing", "place"):
+            fits = own_kind != "person"
+        else:
+            fits = kind == "several" or own_kind in ("", kind)
+        if fits:
+            fitting.append(name)
+    return fitting
 
 
-def _without_other_gender(names: Names, gender: str, kg: Graph | None) -> Names:
-    """Return the names without those of which the graph says another gender: "she" or "he"."""
-    if kg is None or not gender:
+def _rank_referents(
+    kind: str, answers: Names, topics: Names, has_one_answer: bool, is_topic: bool
+) -> Sequence[Names]:
+    """Return what a pronoun of a kind may stand for after a turn, the likeliest first.
+
+    "They" are all answers, or all names that the turn was about. Otherwise it is the only answer,
+    else the first name. If it ``is_topic``, after a question for a person or place, or one with a
+    text as its answer, "it" is likelier what that is of. "They" may be one answer or name.
+    """
+    answer = [answers] if has_one_answer and answers else []
+    topic = [topics[:1]] if topics else []
+    if kind == "several":
+        together = [names for names in (answers, topics) if len(names) > 1]
+        return together[:1] or [*answer, *topic]
+    if kind == "thing" and is_topic:
+        return [*topic, *answer]
+    return (answer or topic)[:1]
+
+
+def _without_other_gender(names: Names, pronoun: str, kg: Graph | None) -> Names:
+    """Return the names without those of which the graph says another gender than a pronoun."""
+    gender = GENDER_OF_PRONOUN.get(pronoun)
+    if kg is None or gender is None:
         return names
     return [name for name in names if find_gender(kg, name) in ("", gender)]
-
-
-def _fits(kind: str, own_kind: str) -> bool:
-    """Return whether a name of a kind of its own can be what a pronoun of a kind stands for.
-
-    One that is not known fits every pronoun, and a person is neither "it" nor "there".
-    """
-    if kind in ("thing", "place"):
-        return own_kind != "person"
-    return kind == "several" or own_kind in ("", kind)
 
 
 def _find_kind(name: str, kg: Graph | None) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from typing import Literal
 
@@ -19,6 +19,7 @@ from kgwb.build import (
     Term,
     Triple,
     Value,
+    frozen,
     list_first,
     pluralize,
 )
@@ -29,7 +30,7 @@ BRACKETED_NAME = re.compile(r"\[([^\[\]]+)\]")
 """A name in square brackets. In a question it is the name of a head."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TopicEntities(Record):
     """The question with its topic entities in square brackets."""
 
@@ -38,7 +39,7 @@ class TopicEntities(Record):
     """The names in brackets, each once, in their order in the question."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Head(Record):
     """The vertices that the walk has reached from one topic entity, under one name."""
 
@@ -50,7 +51,7 @@ class Head(Record):
     """The vertices of the topic entity. A hop never leads back to them: they are no answer."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HopInput(Record):
     """The input of a hop: the question that is left, and the heads that it names in brackets."""
 
@@ -60,7 +61,7 @@ class HopInput(Record):
     """The longer questions that it was shortened from, oldest first."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Relation(Record):
     """All predicates of a head that have one display name and one direction.
 
@@ -79,7 +80,7 @@ class Relation(Record):
         return self.name
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Relations(Record):
     """The relations of a head in both directions."""
 
@@ -109,7 +110,7 @@ class Relations(Record):
         return f"[{self.head}]: {count}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FilteredRelation(Record):
     """The relation of a head that the next hop follows."""
 
@@ -129,7 +130,7 @@ class FilteredRelation(Record):
         return f"[{self.head}] → {self.relation or 'no relation'}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FilledTriples(Answer):
     """The triples of a head and its chosen relation, as an answer to that hop.
 
@@ -161,7 +162,7 @@ class FilledTriples(Answer):
         return [(tail.term, role) for tail in self.values]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TriedAnswer(Record):
     """The decision whether the triples of a hop answer the question."""
 
@@ -179,7 +180,7 @@ class TriedAnswer(Record):
         return f"enough: {', '.join(self.answers)}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SolvedHop(Record):
     """A hop that is done, in words. The debate takes it out of the question."""
 
@@ -193,7 +194,7 @@ class SolvedHop(Record):
         return f"[{self.entity}] {self.relation} → [{self.found}]"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Remark(Record):
     """The contribution of one role to the debate."""
 
@@ -206,7 +207,7 @@ class Remark(Record):
         return self.question
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SimplifiedQuestion(Record):
     """The question without the hops that are solved, and the debate that led to it."""
 
@@ -215,7 +216,7 @@ class SimplifiedQuestion(Record):
     debate: Hidden[tuple[Remark, ...]] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Hop(Record):
     """The result of one hop: its triples, whether they answer the question, and what is left."""
 

@@ -65,6 +65,7 @@ from kgwb.systems.triad.records import (
     KIND_BY_ANSWER_TYPE,
     AnswerType,
     Attempt,
+    Faults,
     Phase,
 )
 from kgwb.systems.triad.rules import RULES
@@ -168,7 +169,7 @@ def _begin_attempt(before: Sequence[Attempt]) -> Attempt:
     return Attempt(last.triplets, () if last.back == "linking" else last.linked)
 
 
-def _link_attempt(attempt: Attempt, question: str, failed: tuple[str, ...], run: Run) -> Attempt:
+def _link_attempt(attempt: Attempt, question: str, failed: Faults, run: Run) -> Attempt:
     """Link the triplets of an attempt, and return it with the choices.
 
     If a mention or triplet that was looked for has no link, the attempt has this as its fault, and
@@ -187,9 +188,7 @@ def _link_attempt(attempt: Attempt, question: str, failed: tuple[str, ...], run:
     return attempt
 
 
-def _choose_filled_query(
-    attempt: Attempt, question: str, failed: tuple[str, ...], run: Run
-) -> Attempt:
+def _choose_filled_query(attempt: Attempt, question: str, failed: Faults, run: Run) -> Attempt:
     """Have a template written and filled, and one of the queries chosen (sections 3.1 and 3.2).
 
     Returns the attempt with its template and the query that was chosen, the first one of several.
@@ -209,9 +208,7 @@ def _choose_filled_query(
     return replace(attempt, fault=fault, back=back, was_looked_up=choice is None)
 
 
-def _write_executable_query(
-    attempt: Attempt, question: str, failed: tuple[str, ...], run: Run
-) -> Attempt:
+def _write_executable_query(attempt: Attempt, question: str, failed: Faults, run: Run) -> Attempt:
     """Have an executable query written in place of a template, run it, and return the attempt with it.
 
     A SELECT without a result is a fault of construction; an ASK never is. Source: section 4.3,

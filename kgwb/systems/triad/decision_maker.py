@@ -45,7 +45,16 @@ from kgwb.build import (
     values_clause,
 )
 from kgwb.systems.triad.generalist import RelationTerm, ask_in_attempt, fill_template, list_mentions
-from kgwb.systems.triad.records import Choice, Filled, Phase, Queries, Relation, Triplet, Triplets
+from kgwb.systems.triad.records import (
+    Choice,
+    Faults,
+    Filled,
+    Phase,
+    Queries,
+    Relation,
+    Triplet,
+    Triplets,
+)
 from kgwb.systems.triad.settings import TriadSettings
 
 Option = Candidate | Relation | Filled
@@ -141,7 +150,7 @@ def group_by_uri(options: Sequence[Candidate | Relation]) -> dict[str, list[Opti
     return by_uri
 
 
-def choose(task: ChoiceTask, variables: JsonObject, failed: Sequence[str], run: Run) -> Choice:
+def choose(task: ChoiceTask, variables: JsonObject, failed: Faults, run: Run) -> Choice:
     """Ask the model to choose keys of options, and return the options that it chose, in its order.
 
     The keys must be different, existing ones, as many as the task says. ``variables`` are those of
@@ -171,7 +180,7 @@ def choose(task: ChoiceTask, variables: JsonObject, failed: Sequence[str], run: 
 
 @agent("entity_choice", subject="entity", check=find_choice_problems, kind="model")
 def choose_entities(
-    retrieved: RetrievedCandidates, entity: str, question: str, failed: tuple[str, ...], run: Run
+    retrieved: RetrievedCandidates, entity: str, question: str, failed: Faults, run: Run
 ) -> Choice:
     """Choose K vertices for a mention, best first (Equation 5).
 
@@ -213,7 +222,7 @@ def choose_relations(
     relations: tuple[Relation, ...],
     triplet: Triplet,
     question: str,
-    failed: tuple[str, ...],
+    failed: Faults,
     run: Run,
 ) -> Choice:
     """Choose at most K relations of the graph for a triplet, best first (Equation 6).
@@ -270,7 +279,7 @@ def _order_ends(triplet: Triplet, direction: Direction) -> tuple[str, str]:
 
 
 @agent("query_choice", check=find_choice_problems, kind="model")
-def choose_query(queries: Queries, question: str, failed: tuple[str, ...], run: Run) -> Choice:
+def choose_query(queries: Queries, question: str, failed: Faults, run: Run) -> Choice:
     """Choose one of the queries that have a result (Equation 7).
 
     With the setting ``may_refuse_queries`` the model may choose none, and judges a single query
@@ -329,7 +338,7 @@ TermsByEnd = Mapping[str, Sequence[Term]]
 
 
 def link_triplets(
-    triplets: Triplets, question: str, failed: tuple[str, ...], run: Run
+    triplets: Triplets, question: str, failed: Faults, run: Run
 ) -> tuple[Choice, ...]:
     """Choose vertices for each mention, and then relations of the graph for each triplet, and return all choices.
 

@@ -26,7 +26,7 @@ from kgwb.build import (
     ask_model,
     find_label,
 )
-from kgwb.systems.triad.records import AnswerType, Choice, Relation, Triplet, Triplets
+from kgwb.systems.triad.records import AnswerType, Choice, Faults, Relation, Triplet, Triplets
 from kgwb.systems.triad.settings import TriadSettings
 
 MAX_TRIPLETS = 8
@@ -64,7 +64,7 @@ TOLD_PROMPTS = (
 def ask_in_attempt(
     prompt: str,
     variables: JsonObject,
-    failed: Sequence[str],
+    failed: Faults,
     reply_class: type[R],
     check: Check[R],
     run: Run,
@@ -337,7 +337,7 @@ def find_triplet_problems(triplets: Triplets, *_: object) -> Iterator[str]:
 
 
 @agent("triplets", check=find_triplet_problems, kind="model")
-def extract_triplets(question: str, failed: tuple[str, ...], run: Run) -> Triplets:
+def extract_triplets(question: str, failed: Faults, run: Run) -> Triplets:
     """Ask the model for the question as triplets (Equation 2).
 
     ``failed`` says why each earlier attempt found no query; the model sees it with the setting
@@ -372,7 +372,7 @@ def _read_triplets(reply: TripletsReply) -> Triplets:
 
 
 @agent("template", check=find_template_problems, kind="model")
-def write_template(triplets: Triplets, question: str, failed: tuple[str, ...], run: Run) -> str:
+def write_template(triplets: Triplets, question: str, failed: Faults, run: Run) -> str:
     """Ask the model for a SPARQL template of the triplets (Equation 3).
 
     It has names in angle brackets in the places of IRIs. ``failed`` says why each earlier attempt
@@ -414,7 +414,7 @@ def write_query(
     triplets: Triplets,
     linked: tuple[Choice, ...],
     question: str,
-    failed: tuple[str, ...],
+    failed: Faults,
     run: Run,
 ) -> CandidateQuery:
     """Ask the model for an executable query of the linked URIs (section 4.3, without D-query).

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 from kgwb.build import (
@@ -18,6 +17,7 @@ from kgwb.build import (
     Score,
     Sparql,
     analyze_query,
+    frozen,
     pluralize,
 )
 
@@ -35,7 +35,7 @@ ANSWER_TYPE_BY_KIND: Mapping[AnswerKind, AnswerType] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Triplet(Record):
     """A relation between two ends in the words of the question.
 
@@ -61,9 +61,11 @@ class Triplet(Record):
 
 
 Triplets = tuple[Triplet, ...]
+Faults = tuple[str, ...]
+"""Why each earlier attempt found no query."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Relation(Record):
     """A predicate of the graph that may stand for the relation of a triplet."""
 
@@ -83,7 +85,7 @@ class Relation(Record):
         return f"{arrow} {self.name}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Filled(Record):
     """A template whose slots are filled with one option each, and its result."""
 
@@ -111,7 +113,7 @@ class Filled(Record):
         return self.query.sparql
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Choice(Record):
     """What the decision-maker chose for a mention, for a triplet, or as the query; best first."""
 
@@ -130,7 +132,7 @@ class Choice(Record):
         return f"{self.of}: {names or 'nothing in the graph'}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Queries(Record):
     """The queries that were made of a template, those with the best options first."""
 
@@ -147,7 +149,7 @@ class Queries(Record):
         return f"{kept} with results, {len(self.empty):,} without"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Attempt(Record):
     """One attempt to find a query: what each phase made, and the phase to go back to."""
 
