@@ -11,10 +11,14 @@ has to fail: else it does not hold the claim.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
+
+import pytest
 
 TestFunction = TypeVar("TestFunction", bound=Callable[..., Any])
 
@@ -69,20 +73,41 @@ def violated_by(path: str, old: str, new: str) -> Callable[[TestFunction], TestF
 
 
 def conforms(
-    source: str, paper: str, *, code: str = "", fast: str = "", setting: str = ""
+    source: str,
+    paper: str,
+    *,
+    code: str = "",
+    fast: str = "",
+    setting: str = "",
+    switched_by: str = "",
 ) -> Callable[[TestFunction], TestFunction]:
     """Mark a test as the one of a claim. The arguments are the fields of ``Claim``.
 
-    A test of several claims is marked several times; the first mark comes first in the table.
+    ``switched_by`` is a setting that has a value of its own in profile ``paper``, and without it the
+    test has to fail. A test of several claims is marked several times; the first mark comes first
+    in the table.
     """
-    claim = Claim(source=source, paper=paper, code=code, fast=fast, setting=setting)
+    claim = Claim(source=source, paper=paper, code=code, fast=fast, setting=setting or switched_by)
 
     def mark(test: TestFunction) -> TestFunction:
         claims = [claim, *getattr(test, "claims", ())]
         test.claims = claims  # type: ignore[attr-defined]
-        return test
+        return _violated_without(switched_by, test) if switched_by else test
 
     return mark
+
+
+def _violated_without(setting: str, test: TestFunction) -> TestFunction:
+    """Mark a test with the change that leaves a setting out of what profile ``paper`` changes."""
+    path = f"kgwb/systems/{test.__module__.rpartition('test_')[2]}/settings.py"
+    text = (Path(__file__).parents[2] / path).read_text(encoding="utf-8")
+    line = re.search(rf'        "{setting}": .*\n', text)
+    return violated_by(path, line[0] if line else setting, "")(test)
+
+
+def by_profile(**expected: Any) -> pytest.MarkDecorator:
+    """Run a test in some profiles: with each as ``name``, and with what is ``expected`` there."""
+    return pytest.mark.parametrize(("name", "expected"), expected.items())
 
 
 def mutations_of(module: ModuleType) -> list[Mutation]:

@@ -23,7 +23,7 @@ from small import (
     qir,
 )
 
-from conformance.claims import Gap, conforms, violated_by
+from conformance.claims import Gap, by_profile, conforms, violated_by
 from conformance.whole_runs import (
     WholeRuns,
     check_whole_runs,
@@ -286,25 +286,16 @@ def test_figure_2_agents_are_asked_in_the_order_of_the_figure() -> None:
     "the context has each earlier question as it was asked, with its answers",
     code="the question and its rephrased form, never the answers",
     fast="the rephrased question, the answers, and the entities",
-    setting="context_content",
+    switched_by="context_content",
 )
-@pytest.mark.parametrize(
-    ("name", "turn"),
-    [
-        (
-            "paper",
-            {"question": "And who made it?", "answers": ["Denis Villeneuve", "Eric Heisserer"]},
-        ),
-        ("reference", {"question": "And who made it?", "rephrased": "Who made Arrival?"}),
-        (
-            "fast",
-            {
-                "question": "Who made Arrival?",
-                "answers": ["Denis Villeneuve", "Eric Heisserer"],
-                "about": ["Arrival"],
-            },
-        ),
-    ],
+@by_profile(
+    paper={"question": "And who made it?", "answers": ["Denis Villeneuve", "Eric Heisserer"]},
+    reference={"question": "And who made it?", "rephrased": "Who made Arrival?"},
+    fast={
+        "question": "Who made Arrival?",
+        "answers": ["Denis Villeneuve", "Eric Heisserer"],
+        "about": ["Arrival"],
+    },
 )
 @violated_by(
     CHAT,
@@ -316,16 +307,11 @@ def test_figure_2_agents_are_asked_in_the_order_of_the_figure() -> None:
     'return {"question": turn.question, "answers": answers}',
     'return {"question": turn.question, "answers": answers[:1]}',
 )
-@violated_by(
-    SETTINGS,
-    '"context_content": "questions_and_answers"',
-    '"context_content": "questions_and_rephrasings"',
-)
-def test_section_4_1_the_context_has_questions_with_their_answers(name: str, turn: Any) -> None:
+def test_section_4_1_the_context_has_questions_with_their_answers(name: str, expected: Any) -> None:
     model = script(classifier={"reason": "", "label": "dependent"}, qir=DIRECTOR)
     answered(model, name, "And who directed that film?", dialogue=SAID)
     before, last = requests(model, "rephraser")[0].variables["dialogue"]
-    assert last == turn
+    assert last == expected
     asked_as = {"paper": "Which film is it?", "reference": "Which film is it?"}
     assert before["question"] == asked_as.get(name, "Which film has aliens?")
 
@@ -394,7 +380,7 @@ def test_section_4_1_the_dialogue_has_what_was_asked_and_all_that_was_answered()
     "the chat agent translates with the model, whatever the words of the question are; "
     "`question_language=en` says of a set that there is nothing to translate",
     fast="the words of the question decide whether the model is asked",
-    setting="translate",
+    switched_by="translate",
 )
 @pytest.mark.parametrize(
     ("name", "question", "language", "calls"),
@@ -410,7 +396,6 @@ def test_section_4_1_the_dialogue_has_what_was_asked_and_all_that_was_answered()
         ("fast", "Gib mir alle Taikonauten", "en", 0),
     ],
 )
-@violated_by(SETTINGS, '"translate": "model"', '"translate": "never"')
 @violated_by(CHAT, 'language.partition("-")[0] != "en"', 'language != "en"')
 def test_section_4_1_the_model_translates_unless_the_language_is_known(
     name: str, question: str, language: str, calls: int
@@ -472,11 +457,10 @@ def test_section_4_1_an_answer_is_a_sentence_only_if_asked_for(name: str) -> Non
     "section 4.1, equation 1",
     "the sentence is what the model writes",
     fast="it must have every value, and is asked for again without one",
-    setting="checks_sentence",
+    switched_by="checks_sentence",
 )
-@pytest.mark.parametrize(("name", "text"), [("paper", "It was him."), ("fast", "")])
-@violated_by(SETTINGS, '        "checks_sentence": False,\n', "")
-def test_section_4_1_the_sentence_is_what_the_model_writes(name: str, text: str) -> None:
+@by_profile(paper="It was him.", fast="")
+def test_section_4_1_the_sentence_is_what_the_model_writes(name: str, expected: str) -> None:
     model = script(
         qir=DIRECTOR,
         pool=ONE_PREDICATE,
@@ -484,20 +468,17 @@ def test_section_4_1_the_sentence_is_what_the_model_writes(name: str, text: str)
         answer_writer={"sentence": "It was him."},
     )
     run = answered(model, name, reword_answer=True)
-    assert (answer_of(run).text, labels(run)) == (text, ("Denis Villeneuve",))
+    assert (answer_of(run).text, labels(run)) == (expected, ("Denis Villeneuve",))
 
 
 @conforms(
     "figure 1",
     "no agent has a step for what “else” asks for",
     fast="values of earlier answers are left out",
-    setting="leaves_out_mentioned",
+    switched_by="leaves_out_mentioned",
 )
-@pytest.mark.parametrize(
-    ("name", "films_left"), [("paper", ["Arrival", "Dune"]), ("fast", ["Dune"])]
-)
-@violated_by(SETTINGS, '        "leaves_out_mentioned": False,\n', "")
-def test_figure_1_what_else(name: str, films_left: list[str]) -> None:
+@by_profile(paper=["Arrival", "Dune"], fast=["Dune"])
+def test_figure_1_what_else(name: str, expected: list[str]) -> None:
     said = Dialogue((Turn("Who directed it?", ("Arrival",), vertices=(iri("arrival"),)),))
     model = script(
         qir=qir("?film | director | Denis Villeneuve"),
@@ -505,7 +486,7 @@ def test_figure_1_what_else(name: str, films_left: list[str]) -> None:
         by_fact=predicates(["directed by"]),
     )
     run = answered(model, name, "What else did Denis Villeneuve direct?", dialogue=said)
-    assert sorted(labels(run)) == films_left
+    assert sorted(labels(run)) == expected
 
 
 # Algorithm 1: contextual understanding
@@ -515,20 +496,19 @@ def test_figure_1_what_else(name: str, films_left: list[str]) -> None:
     "Algorithm 1, line 1; section 4.2.1",
     "every question is classified by the model, which sees the question alone",
     fast="no call without earlier turns, or with a pronoun before any name",
-    setting="unasked_classification",
+    switched_by="unasked_classification",
 )
-@pytest.mark.parametrize(("name", "calls"), [("paper", 1), ("reference", 1), ("fast", 0)])
-@violated_by(SETTINGS, '        "unasked_classification": False,\n', "")
+@by_profile(paper=1, reference=1, fast=0)
 @violated_by(
     CHAT,
     'prompt, {"question": question}, reply_class',
     'prompt, {"question": run.question + "?"}, reply_class',
 )
-def test_algorithm_1_line_1_every_question_is_classified(name: str, calls: int) -> None:
+def test_algorithm_1_line_1_every_question_is_classified(name: str, expected: int) -> None:
     model = script(qir=DIRECTOR)
     answered(model, name)
-    assert len(requests(model, "classifier")) == calls
-    if calls:
+    assert len(requests(model, "classifier")) == expected
+    if expected:
         assert requests(model, "classifier")[0].variables == {"question": "Who directed Arrival?"}
 
 
@@ -536,10 +516,9 @@ def test_algorithm_1_line_1_every_question_is_classified(name: str, calls: int) 
     "section 4.2.1",
     "the classifier returns a label and nothing else, by criteria alone: zero-shot",
     fast="it gives its reason before the label, and the criteria quote sample questions",
-    setting="classifies_with_reason",
+    switched_by="classifies_with_reason",
 )
-@pytest.mark.parametrize(("name", "fields"), [("paper", ["label"]), ("fast", ["label", "reason"])])
-@violated_by(SETTINGS, '        "classifies_with_reason": False,\n', "")
+@by_profile(paper=["label"], fast=["label", "reason"])
 @violated_by(
     "prompts/chatty_kg/classifier_published.md",
     "- a general noun in place of a name, which makes sense only if the thing was mentioned earlier, although "
@@ -552,12 +531,12 @@ def test_algorithm_1_line_1_every_question_is_classified(name: str, calls: int) 
     '[example]\nQuestion: And where?\n{"label": "dependent"}\n\n[user]\n',
 )
 def test_section_4_2_1_the_classifier_returns_a_label_zero_shot(
-    name: str, fields: list[str]
+    name: str, expected: list[str]
 ) -> None:
     model = script(qir=DIRECTOR)
     run = answered(model, name, "Who directed it?", dialogue=SAID, unasked_classification=False)
     [request] = requests(model, "classifier")
-    assert sorted(request.schema["properties"]) == fields
+    assert sorted(request.schema["properties"]) == expected
     text = "\n".join(message.content for message in request.messages[:-1])
     for criterion in ("pronoun", "something left out", "general noun"):
         assert criterion in text
@@ -641,11 +620,10 @@ def test_section_6_single_turn_mode() -> None:
     "triples are asked for until they are valid, at most θ = 3 times, and retries vary",
     code="the same request again, at temperature 0",
     fast="the model is shown its reply and what is wrong with it",
-    setting="repair",
+    switched_by="repair",
 )
 @pytest.mark.parametrize("name", ALL_PROFILES)
 @violated_by("kgwb/settings.py", "theta: Count = 3", "theta: Count = 2")
-@violated_by(SETTINGS, '"repair": "ask_varied"', '"repair": "show_error"')
 def test_algorithm_1_line_8_triples_are_asked_for_theta_times(name: str) -> None:
     model = script(qir=[qir("?a | knows | ?b"), "no JSON", DIRECTOR])
     run = answered(model, name)
@@ -666,9 +644,8 @@ def test_algorithm_1_line_8_triples_are_asked_for_theta_times(name: str) -> None
     "after θ attempts the QIR is made of the last triples of the asked form, if each has its three "
     "parts; without any, the question is not answered",
     fast="an error, unless the last triples have all their parts",
-    setting="exhausted_attempts",
+    switched_by="exhausted_attempts",
 )
-@violated_by(SETTINGS, '"exhausted_attempts": "abstain"', '"exhausted_attempts": "error"')
 @violated_by(QIR, "        last_resort=_has_complete_triples,\n", "")
 def test_algorithm_1_line_13_the_last_triples_are_used() -> None:
     no_entity = qir("?a | knows | ?b")
@@ -696,14 +673,13 @@ def test_definition_3_2_a_qir_has_entities_unknowns_and_facts() -> None:
     "section 4.2.3",
     "the prompt is chain of thought with two examples; nothing asks what triples cannot express",
     fast="the agent names what triples cannot express, and the question is not answered",
-    setting="refuses_inexpressible",
+    switched_by="refuses_inexpressible",
 )
 @violated_by("prompts/chatty_kg/qir_published.md", " Work in this order.", "")
 @violated_by("prompts/chatty_kg/qir_published.md", "Example (relations said with nouns)\n", "")
 @violated_by(
     "prompts/chatty_kg/qir_published.md", ' Never use a bare "is", "has", "of" or "won".', ""
 )
-@violated_by(SETTINGS, '        "refuses_inexpressible": False,\n', "")
 def test_section_4_2_3_the_prompt_has_two_examples() -> None:
     model = script(qir=DIRECTOR)
     answered(model)
@@ -729,7 +705,7 @@ def test_section_4_2_3_the_prompt_has_two_examples() -> None:
     "the triples validator has these four checks and no other, beside the form of the reply: its fields, "
     "and one of the three types of question",
     fast="the target must be one of the unknowns, too",
-    setting="checks_target",
+    switched_by="checks_target",
 )
 @pytest.mark.parametrize(
     ("reply", "failed"),
@@ -750,7 +726,6 @@ def test_section_4_2_3_the_prompt_has_two_examples() -> None:
 )
 @violated_by(QIR, 'return "no triple names an entity"', 'return ""')
 @violated_by(QIR, 'return "no triple has an unknown such as ?x"', 'return ""')
-@violated_by(SETTINGS, '        "checks_target": False,\n', "")
 def test_section_4_2_3_the_triples_validator(reply: Any, failed: str) -> None:
     run = answered(script(qir=[reply, DIRECTOR]))
     problems = [check.name for check in run["qir"].attempts[0].problems]
@@ -762,17 +737,14 @@ def test_section_4_2_3_the_triples_validator(reply: Any, failed: str) -> None:
     "the QIR agent says whether a list, a count, or yes or no is asked for",
     code="the words of the question do",
     fast="the words of the question do, where they are a certain sign",
-    setting="kind_from",
+    switched_by="kind_from",
 )
-@violated_by(SETTINGS, '        "kind_from": "model",\n', '        "kind_from": "words",\n')
 @violated_by(QIR, '    if kind_from == "words":', "    if True:")
-@pytest.mark.parametrize(
-    ("name", "kind"), [("paper", "boolean"), ("reference", "list"), ("fast", "list")]
-)
-def test_section_4_2_3_the_agent_says_what_is_asked_for(name: str, kind: str) -> None:
+@by_profile(paper="boolean", reference="list", fast="list")
+def test_section_4_2_3_the_agent_says_what_is_asked_for(name: str, expected: str) -> None:
     facts = qir("Arrival | directed by | ?person", kind="boolean")
     run = answered(script(qir=facts), name, "Tell me whether somebody directed Arrival.")
-    assert (answer_of(run).kind, bool(answer_of(run).values)) == (kind, True)
+    assert (answer_of(run).kind, bool(answer_of(run).values)) == (expected, True)
 
 
 @conforms(
@@ -836,7 +808,7 @@ def test_algorithm_2_line_3_vertices_are_found_by_their_labels() -> None:
     "section 5.1.1",
     "classes are vertices: they are found by their labels",
     fast="classes are offered for entities that name a kind of thing",
-    setting="classes",
+    switched_by="classes",
 )
 @conforms(
     "section 5.1.3",
@@ -845,7 +817,6 @@ def test_algorithm_2_line_3_vertices_are_found_by_their_labels() -> None:
     fast="types only for a fact that states a type",
     setting="keeps_type_predicates",
 )
-@violated_by(SETTINGS, '"classes": "searched"', '"classes": "for_kinds"')
 def test_section_5_1_1_a_class_is_found_and_linked_by_the_type() -> None:
     boolean = qir("Taiko | kind of | Japanese musical instrument", kind="boolean")
     question = "Are Taiko some kind of Japanese musical instrument?"
@@ -859,18 +830,17 @@ def test_section_5_1_1_a_class_is_found_and_linked_by_the_type() -> None:
     "section 5.1.1",
     "an entity is linked to a vertex",
     fast="or, without one, to a literal that is exactly it",
-    setting="links_literals",
+    switched_by="links_literals",
 )
-@violated_by(SETTINGS, '        "links_literals": False,\n', "")
-@pytest.mark.parametrize(("name", "answers"), [("paper", ()), ("fast", ("Tarn Hydraulics",))])
-def test_section_5_1_1_an_entity_is_a_vertex(name: str, answers: tuple[str, ...]) -> None:
+@by_profile(paper=(), fast=("Tarn Hydraulics",))
+def test_section_5_1_1_an_entity_is_a_vertex(name: str, expected: tuple[str, ...]) -> None:
     firms = """@prefix : <http://example.org/> .
     @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
     :tarn rdfs:label "Tarn Hydraulics" ; :address :a . :a :town "Kestrelmouth"@en ; :street "Quay" .
     :kestrel rdfs:label "Kestrel Line" ; :address :b . :b :town "Oslo" ."""
     facts = qir("?firm | address | ?a", "?a | town | Kestrelmouth", target="?firm")
     run = answered(script(qir=facts), name, "Which firms are in Kestrelmouth?", kg=films(firms))
-    assert labels(run) == answers
+    assert labels(run) == expected
 
 
 @conforms(
@@ -884,7 +854,7 @@ def test_section_5_1_1_an_entity_is_a_vertex(name: str, answers: tuple[str, ...]
     "the model replies with one of the labels; the code asks again, among vertices of one label, "
     "by local names",
     fast="it replies with a number, and 0 is none of them",
-    setting="vertex_choice",
+    switched_by="vertex_choice",
 )
 @violated_by(
     "prompts/linking/vertex_selection_labels.md", " If there is an exact match, choose it.", ""
@@ -894,7 +864,6 @@ def test_section_5_1_1_an_entity_is_a_vertex(name: str, answers: tuple[str, ...]
     "An exact match is a label that equals the name letter for letter, apart from upper and lower case. ",
     "",
 )
-@violated_by(SETTINGS, '"vertex_choice": "label"', '"vertex_choice": "number"')
 def test_section_5_1_1_the_model_chooses_among_labels() -> None:
     model = script(qir=qir("Dune | director | ?person"), name={"name": "lynchs_dune"})
     run = answered(model)
@@ -995,14 +964,13 @@ def test_section_5_1_1_an_entity_may_be_several_vertices_of_one_kind(
     "the model chooses the vertex of every entity",
     code="a single candidate is taken without it",
     fast="a single candidate with exactly this label is taken without it",
-    setting="unasked_choice",
+    switched_by="unasked_choice",
 )
-@pytest.mark.parametrize(("name", "calls"), [("paper", 1), ("reference", 0), ("fast", 0)])
-@violated_by(SETTINGS, '"unasked_choice": "never"', '"unasked_choice": "only_candidate"')
-def test_algorithm_2_line_6_the_model_chooses_every_vertex(name: str, calls: int) -> None:
+@by_profile(paper=1, reference=0, fast=0)
+def test_algorithm_2_line_6_the_model_chooses_every_vertex(name: str, expected: int) -> None:
     model = script(qir=DIRECTOR)
     answered(model, name)
-    assert len(requests(model, "label")) + len(requests(model, "number")) == calls
+    assert len(requests(model, "label")) + len(requests(model, "number")) == expected
 
 
 @conforms(
@@ -1043,17 +1011,16 @@ def test_algorithm_2_line_7_a_vertex_outside_the_list_is_asked_for_again(invalid
     "Algorithm 2, lines 2 to 11",
     "each question links its entities anew",
     fast="a name keeps the vertex that the dialogue linked it to or answered with",
-    setting="keeps_links",
+    switched_by="keeps_links",
 )
-@pytest.mark.parametrize(("name", "vertex"), [("paper", "dune"), ("fast", "lynchs_dune")])
-@violated_by(SETTINGS, '        "keeps_links": False,\n', "")
-def test_algorithm_2_line_2_each_question_links_anew(name: str, vertex: str) -> None:
+@by_profile(paper="dune", fast="lynchs_dune")
+def test_algorithm_2_line_2_each_question_links_anew(name: str, expected: str) -> None:
     said = Dialogue(
         (Turn("Is Dune long?", entities=("Dune",), linked=(iri("lynchs_dune"),)),),
     )
     model = script(qir=qir("Dune | director | ?person"))
     run = answered(model, name, "Who directed Dune?", dialogue=said)
-    assert run["vertex_selection"].output.vertex.iri == iri(vertex)
+    assert run["vertex_selection"].output.vertex.iri == iri(expected)
 
 
 @conforms("Algorithm 2, lines 12 and 13", "relations are linked without a model, fact by fact")
@@ -1080,10 +1047,9 @@ CAESAR = """@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2
     "all predicates that connect the vertices: also types, labels, descriptions and the like",
     code="types are left out, with labels and some 25 other predicates",
     fast="types, labels, descriptions and noise are left out",
-    setting="whole_graph",
+    switched_by="whole_graph",
 )
-@violated_by(SETTINGS, '        "whole_graph": True,\n', "")
-@violated_by(RELATION_LINKING, "if settings.whole_graph or iri in kept", "if iri in kept")
+@violated_by(RELATION_LINKING, "is_kept = settings.whole_graph or iri", "is_kept = iri")
 @pytest.mark.parametrize("name", ALL_PROFILES)
 def test_section_5_1_3_all_predicates_are_candidates(name: str) -> None:
     run = answered(
@@ -1107,9 +1073,8 @@ def test_section_5_1_3_all_predicates_are_candidates(name: str) -> None:
     "this is so where one end is an unknown that another fact leads to: what connects is offered, and "
     "nothing else of either end",
     fast="what either end has",
-    setting="linked_ends",
+    switched_by="linked_ends",
 )
-@violated_by(SETTINGS, '"linked_ends": "connecting_reached"', '"linked_ends": "connecting"')
 @violated_by(
     RELATION_LINKING,
     "return select_predicates_between(subject, object_, samples, run)",
@@ -1161,9 +1126,8 @@ PARTS = """@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/20
     "a triple of the QIR is one triple pattern",
     fast="where no predicate connects two linked or typed ends, or none is like the relation to an "
     "unknown, a node may stand between them",
-    setting="joins_over_node",
+    switched_by="joins_over_node",
 )
-@violated_by(SETTINGS, '        "joins_over_node": False,\n', "")
 @pytest.mark.parametrize(
     ("question", "facts", "kind", "answers"),
     [
@@ -1196,17 +1160,13 @@ def test_section_5_2_1_a_fact_may_lead_over_a_node(
     "a predicate is named by the last segment of its IRI as words; in lower case, but for what is all capitals, "
     "and for a segment that begins with one",
     fast="by its label",
-    setting="predicate_names",
+    switched_by="predicate_names",
 )
-@pytest.mark.parametrize(
-    ("name", "shown"),
-    [("paper", "director"), ("reference", "director"), ("fast", "directed by")],
-)
-@violated_by(SETTINGS, '"predicate_names": "local_parts"', '"predicate_names": "labels"')
+@by_profile(paper="director", reference="director", fast="directed by")
 @violated_by("kgwb/terms.py", 're.sub("[_-]", " ", separated)', 're.sub("[_]", " ", separated)')
 @violated_by("kgwb/terms.py", '.sub(" ", unquote(tail))', '.sub(" ", tail)')
-def test_section_5_1_3_predicates_are_named_by_their_last_segment(name: str, shown: str) -> None:
-    assert shown in names_of(answered(script(qir=DIRECTOR), name))
+def test_section_5_1_3_predicates_are_named_by_their_last_segment(name: str, expected: str) -> None:
+    assert expected in names_of(answered(script(qir=DIRECTOR), name))
     segments = "isMadeBy written-by co%2Dauthor shown_in#is_in%C3%A9dit hasISBN Genre"
     words = ["is made by", "written by", "co author", "is inédit", "has ISBN", "Genre"]
     made = " ".join(f"<http://example.org/{each}> {n} ;" for n, each in enumerate(segments.split()))
@@ -1223,9 +1183,8 @@ def test_section_5_1_3_predicates_are_named_by_their_last_segment(name: str, sho
     "section 5.1.3",
     "predicates are ranked by the cosine similarity of the embeddings of names alone",
     fast="spelling counts with a weight of 0.3",
-    setting="spelling",
+    switched_by="spelling",
 )
-@violated_by(SETTINGS, '"spelling": 0.0', '"spelling": 0.1')
 def test_section_5_1_3_predicates_are_ranked_by_similarity() -> None:
     run = answered(script(qir=DIRECTOR))
     found = run["relation_linking"].output.predicates
@@ -1239,17 +1198,16 @@ def test_section_5_1_3_predicates_are_ranked_by_similarity() -> None:
     "section 5.1.3",
     "a predicate is a candidate in both directions",
     fast="the direction that the words suggest goes first, and the other only if it has no rows",
-    setting="wording_decides_direction",
+    switched_by="wording_decides_direction",
 )
-@violated_by(SETTINGS, '        "wording_decides_direction": False,\n', "")
-@pytest.mark.parametrize(("name", "answers"), [("paper", 3), ("fast", 1)])
-def test_section_5_1_3_both_directions_count_alike(name: str, answers: int) -> None:
+@by_profile(paper=3, fast=1)
+def test_section_5_1_3_both_directions_count_alike(name: str, expected: int) -> None:
     married = """@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
     :a rdfs:label "Anna" ; :influencedBy :b . :c :influencedBy :a ; rdfs:label "Clara" .
     :b rdfs:label "Bea" ."""
     model = script(qir=qir("Anna | influenced by | ?x"))
     run = answered(model, name, "Who was Anna influenced by?", kg=films(married))
-    assert len(labels(run)) == answers
+    assert len(labels(run)) == expected
 
 
 @conforms(
@@ -1257,24 +1215,19 @@ def test_section_5_1_3_both_directions_count_alike(name: str, answers: int) -> N
     "all ranked predicates of a relation are stored",
     code="the best 21",
     fast="the best 5",
-    setting="predicates_per_relation",
+    switched_by="predicates_per_relation",
 )
-@pytest.mark.parametrize(("name", "kept"), [("paper", 51), ("reference", 21), ("fast", 5)])
-@violated_by(
-    SETTINGS,
-    '"predicates_per_relation": UNLIMITED,\n        "query_order"',
-    '"predicates_per_relation": 21,\n        "query_order"',
-)
+@by_profile(paper=51, reference=21, fast=5)
 @violated_by(SELECTION, '"predicates": list(listed)}', '"predicates": list(listed)[:30]}')
-def test_section_5_1_3_the_best_predicates_are_kept(name: str, kept: int) -> None:
+def test_section_5_1_3_the_best_predicates_are_kept(name: str, expected: int) -> None:
     facts = " . ".join(f':a :relation{n} "{n}"' for n in range(50))
     turtle = f"""@prefix : <http://example.org/> .
     @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> . :a rdfs:label "Anna" . {facts} ."""
     model = script(qir=qir("Anna | relation | ?x"))
     run = answered(model, name, "What is Anna's relation?", kg=films(turtle))
-    assert len(run["relation_linking"].output.predicates) == kept
+    assert len(run["relation_linking"].output.predicates) == expected
     for request in requests(model, "pool"):
-        assert len(request.variables["predicates"]) == min(kept, 40)
+        assert len(request.variables["predicates"]) == min(expected, 40)
 
 
 @conforms(
@@ -1284,13 +1237,13 @@ def test_section_5_1_3_the_best_predicates_are_kept(name: str, kept: int) -> Non
     setting="links_joins",
 )
 @violated_by(RELATION_LINKING, "if settings.links_joins or not linked_ends", "if not linked_ends")
-@pytest.mark.parametrize(("name", "is_linked"), [("paper", True), ("reference", False)])
-def test_section_5_2_1_a_fact_between_unknowns_is_joined(name: str, is_linked: bool) -> None:
+@by_profile(paper=True, reference=False)
+def test_section_5_2_1_a_fact_between_unknowns_is_joined(name: str, expected: bool) -> None:
     model = script(qir=CHAIN, pool={"reasoning": "", "predicates": ["birth date"]})
     run = answered(model, name, "When was the director of Arrival born?")
     last = run.output("matching").relations[1]
-    assert bool(last.predicates) is is_linked
-    if is_linked:
+    assert bool(last.predicates) is expected
+    if expected:
         assert "1967-10-03" in labels(run)
 
 
@@ -1322,26 +1275,23 @@ def test_algorithm_3_line_1_each_combination_is_a_query() -> None:
     code="the first unknown by name",
     setting="target",
 )
-@pytest.mark.parametrize(
-    ("name", "selected"), [("paper", "?p"), ("reference", "?d"), ("fast", "?p")]
-)
+@by_profile(paper="?p", reference="?d", fast="?p")
 @violated_by(
     QIR,
     "targets = [each for each in _list_targets(reply) if each in unknowns] or [unknowns[0]]",
     "targets = [unknowns[-1]]",
 )
-def test_section_5_2_1_the_main_unknown_is_selected(name: str, selected: str) -> None:
+def test_section_5_2_1_the_main_unknown_is_selected(name: str, expected: str) -> None:
     model = script(qir={**CHAIN, "target": "?p"})
-    assert answered(model, name).output("qir").target == selected
+    assert answered(model, name).output("qir").target == expected
 
 
 @conforms(
     "section 5.2.1",
     "one unknown is selected, the main one",
     fast="several, each in a column, if the question asks for several",
-    setting="several_targets",
+    switched_by="several_targets",
 )
-@violated_by(SETTINGS, '        "several_targets": False,\n', "")
 @pytest.mark.parametrize(
     ("name", "columns", "row"),
     [("paper", (), ()), ("fast", ("p", "d"), ("Denis Villeneuve", "1967-10-03"))],
@@ -1385,27 +1335,25 @@ def test_section_5_2_1_an_entity_that_is_not_there_gives_no_query(name: str) -> 
     setting="unlinked_facts",
 )
 @violated_by(QUERY_PLANNING, "is_incomplete = is_incomplete or bool(linked.unlinked_facts)", "pass")
-@pytest.mark.parametrize(("name", "has_queries"), [("paper", False), ("reference", True)])
-def test_section_5_2_1_every_triple_is_in_every_query(name: str, has_queries: bool) -> None:
+@by_profile(paper=False, reference=True)
+def test_section_5_2_1_every_triple_is_in_every_query(name: str, expected: bool) -> None:
     facts = qir("Arrival | director | ?p", "?q | knows | ?r", target="?p")
     run = answered(script(qir=facts), name)
-    assert bool(run.output("query_generator").queries) is has_queries
+    assert bool(run.output("query_generator").queries) is expected
 
 
 @conforms(
     "section 5.2.1",
     "a query has the patterns of its facts and nothing else: a stored false is a value",
     fast="a boolean question is not true by a stored false",
-    setting="refuses_stored_false",
+    switched_by="refuses_stored_false",
 )
 @conforms(
     "section 5.2.1",
     "what the question names may be its answer",
     fast="it may not, in a question of several facts",
-    setting="excludes_named",
+    switched_by="excludes_named",
 )
-@violated_by(SETTINGS, '        "refuses_stored_false": False,\n', "")
-@violated_by(SETTINGS, '        "excludes_named": False,\n', "")
 def test_section_5_2_1_a_query_has_no_filters() -> None:
     boolean = qir("Denis Villeneuve | hybrid | ?x", kind="boolean")
     chain = qir("Arrival | director | ?p", "?film | director | ?p", target="?film")
@@ -1444,7 +1392,7 @@ def test_algorithm_3_line_2_queries_are_truncated() -> None:
     "Algorithm 3, lines 3 to 10 and 13",
     "the predicates of all queries are offered in one list, with the question",
     fast="each fact with its own predicates, of which a query must be right in all",
-    setting="predicate_choice",
+    switched_by="predicate_choice",
 )
 @violated_by(
     "prompts/chatty_kg/predicate_selection_published.md",
@@ -1454,7 +1402,6 @@ def test_algorithm_3_line_2_queries_are_truncated() -> None:
 @violated_by(
     "prompts/chatty_kg/predicate_selection_published.md", "; drop those that only give context", ""
 )
-@violated_by(SETTINGS, '"predicate_choice": "pooled"', '"predicate_choice": "by_fact"')
 def test_algorithm_3_line_6_predicates_are_in_one_pool() -> None:
     model = script(qir=CHAIN)
     run = answered(model, question="When was the director of Arrival born?")
@@ -1531,14 +1478,13 @@ def test_algorithm_3_line_13_the_other_direction_is_asked_if_the_chosen_one_has_
     "Algorithm 3, line 13",
     "the model is asked which predicates are relevant, with every question",
     fast="not if each relation certainly means one predicate",
-    setting="unasked_predicates",
+    switched_by="unasked_predicates",
 )
-@pytest.mark.parametrize(("name", "calls"), [("paper", 1), ("fast", 0)])
-@violated_by(SETTINGS, '        "unasked_predicates": False,\n', "")
-def test_algorithm_3_line_13_the_model_is_always_asked(name: str, calls: int) -> None:
+@by_profile(paper=1, fast=0)
+def test_algorithm_3_line_13_the_model_is_always_asked(name: str, expected: int) -> None:
     model = script(qir=qir("Denis Villeneuve | spouse | ?x"))
     answered(model, name, "Who is the spouse of Denis Villeneuve?")
-    assert len(requests(model, "pool")) + len(requests(model, "by_fact")) == calls
+    assert len(requests(model, "pool")) + len(requests(model, "by_fact")) == expected
 
 
 @conforms(
@@ -1606,10 +1552,9 @@ def test_algorithm_3_line_18_results_are_united() -> None:
     "of a question for yes or no, too, all kept queries are executed, and the triples of all that are true "
     "are the support",
     fast="the first that is true ends it",
-    setting="first_true_decides",
+    switched_by="first_true_decides",
 )
 @pytest.mark.parametrize(("name", "queries", "support"), [("paper", 3, 3), ("fast", 1, 1)])
-@violated_by(SETTINGS, '        "first_true_decides": False,\n', "")
 @violated_by(QUERY_PLANNING, "support = (*value.support, *find", "support = (*(), *find")
 @violated_by(
     QUERY_PLANNING,
@@ -1636,20 +1581,18 @@ def test_section_5_2_4_all_queries_for_yes_or_no_are_executed(
     fast="a thing is connected with the members of its lists, which takes two patterns",
     setting="whole_graph",
 )
-@pytest.mark.parametrize(
-    ("name", "found"), [("paper", "first"), ("reference", "stops"), ("fast", "stops")]
-)
+@by_profile(paper="first", reference="stops", fast="stops")
 @violated_by(
     RELATION_LINKING, "is_of_container(iri) and not settings.whole_graph", "is_of_container(iri)"
 )
 def test_section_5_1_3_predicates_of_lists_are_candidates_like_others(
-    name: str, found: str
+    name: str, expected: str
 ) -> None:
     graph = """@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
     :line rdfs:label "Line 1" ; :stops ( :alm :rom ) . :alm rdfs:label "Alm" . :rom rdfs:label "Rom" ."""
     model = script(qir=qir("?line | stops | Alm"))
     run = answered(model, name, "Which line stops at Alm?", kg=films(graph))
-    assert found in {predicate.name for predicate in run["relation_linking"].output.predicates}
+    assert expected in {predicate.name for predicate in run["relation_linking"].output.predicates}
     patterns = {len(query.patterns) for query in run.output("query_generator").queries}
     assert patterns == ({1} if name == "paper" else {2})
 
@@ -1661,17 +1604,15 @@ def test_section_5_1_3_predicates_of_lists_are_candidates_like_others(
     setting="counts_values",
 )
 @violated_by(SETTINGS, "counts_values: bool = True", "counts_values: bool = False")
-@pytest.mark.parametrize(
-    ("name", "answers"), [("paper", ["2"]), ("reference", ["Arrival", "Dune"]), ("fast", ["2"])]
-)
-def test_definition_3_1_things_are_counted(name: str, answers: list[str]) -> None:
+@by_profile(paper=["2"], reference=["Arrival", "Dune"], fast=["2"])
+def test_definition_3_1_things_are_counted(name: str, expected: list[str]) -> None:
     model = script(
         qir=qir("?film | director | Denis Villeneuve", kind="count"),
         pool=ONE_PREDICATE,
         by_fact=predicates(["directed by"]),
     )
     run = answered(model, name, "How many films did Denis Villeneuve direct?")
-    assert sorted(labels(run)) == answers
+    assert sorted(labels(run)) == expected
     stored = script(
         qir=qir("Arrival | run time | ?n", kind="count"),
         pool={"reasoning": "", "predicates": ["run time"]},
@@ -1724,19 +1665,18 @@ def test_section_7_1_answers_are_ranked_by_the_score_of_their_query() -> None:
     "duplicates are equal values: texts of two languages are two values",
     fast="forms of one text, in language, datatype or spelling, are one value, and a text is left out if it "
     "is the name of another value",
-    setting="merges_names",
+    switched_by="merges_names",
 )
-@pytest.mark.parametrize(("name", "answers"), [("paper", 5), ("fast", 2)])
-@violated_by(SETTINGS, '        "merges_names": False,\n', "")
+@by_profile(paper=5, fast=2)
 @violated_by(QUERY_PLANNING, "merges_forms=settings.merges_names,", "merges_forms=True,")
-def test_section_5_2_4_the_same_said_twice(name: str, answers: int) -> None:
+def test_section_5_2_4_the_same_said_twice(name: str, expected: int) -> None:
     ships = """@prefix : <http://example.org/> .
     @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
     :gale rdfs:label "Gale" ; :flagState :no ; :flag "NORWAY" , "since 1990" , "since 1990"@en .
     :no rdfs:label "Norway" ."""
     model = script(qir=qir("Gale | sails under | ?country"))
     run = answered(model, name, "What is the flag of Gale?", kg=films(ships))
-    assert len(labels(run)) == answers
+    assert len(labels(run)) == expected
     triples = {value.label: len(value.support) for value in answer_of(run).values}
     assert triples["Norway"] == (2 if name == "fast" else 1)
 
@@ -1746,21 +1686,20 @@ def test_section_5_2_4_the_same_said_twice(name: str, answers: int) -> None:
     "the results are the bindings, also a blank node",
     fast="a node that stands for a number is answered by the number; in all profiles any other blank node"
     " is shown by its name or by what it has, and a list by its members",
-    setting="looks_into_nodes",
+    switched_by="looks_into_nodes",
 )
-@violated_by(SETTINGS, '        "looks_into_nodes": False,\n', "")
-@pytest.mark.parametrize(("name", "is_number"), [("paper", False), ("fast", True)])
-def test_section_5_2_4_a_blank_node(name: str, is_number: bool) -> None:
+@by_profile(paper=False, fast=True)
+def test_section_5_2_4_a_blank_node(name: str, expected: bool) -> None:
     crane = """@prefix : <http://example.org/> .
     @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
     :crane rdfs:label "Crane" ; :outreach [ :amount 60 ; :unit :metre ] . :metre rdfs:label "metre" ."""
     model = script(qir=qir("Crane | outreach | ?length"), pool=OUTREACH)
     run = answered(model, name, "How far does the crane reach?", kg=films(crane))
     [value] = answer_of(run).values
-    assert isinstance(value.term, BNode) is not is_number
-    assert (value.label == "60 metre") is is_number
+    assert isinstance(value.term, BNode) is not expected
+    assert (value.label == "60 metre") is expected
     both = qir("Crane | outreach | ?length", "?length | unit | ?unit", target="?length, ?unit")
-    if is_number:
+    if expected:
         run = answered(script(qir=both), name, "How far, in which unit?", kg=films(crane))
         assert labels(run) == ("60 · metre",)
 

@@ -24,7 +24,7 @@ from debate import (
 from rdflib import Literal
 from small import DOG, EX, FILMS, alone, answer_of, asked, films, iri, keys
 
-from conformance.claims import Gap, conforms, violated_by
+from conformance.claims import Gap, by_profile, conforms, violated_by
 from conformance.whole_runs import (
     WholeRuns,
     check_whole_runs,
@@ -170,9 +170,8 @@ HOMONYMS = """@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org
     "that one vertex has: nothing looks for it. It is marked with brackets, behind a question that names "
     "it otherwise",
     fast="the model finds it in the question",
-    setting="topic_given",
+    switched_by="topic_given",
 )
-@violated_by(SETTINGS, '        "topic_given": True,\n', "")
 @violated_by(DEBATE, "topics = bracket_names(question, [label])", "return")
 @violated_by(DEBATE, 'question = f"{question} {label}"', 'question = f"{label} {question}"')
 @violated_by(DEBATE, 'run.override(f"entity_linking[{name}]", link)', "")
@@ -245,9 +244,8 @@ def test_task_formulation_a_marked_topic_entity_is_not_looked_for(name: str) -> 
     "Overview",
     "the walk starts at one vertex, the initial topic entity",
     fast="at all that the question names",
-    setting="topic_entities",
+    switched_by="topic_entities",
 )
-@violated_by(SETTINGS, '"topic_entities": "first"', '"topic_entities": "all"')
 @pytest.mark.parametrize("name", PROFILES)
 def test_overview_the_walk_starts_at_the_initial_topic_entity(name: str) -> None:
     question = "which films star Amy Adams and Jeremy Renner"
@@ -296,11 +294,10 @@ LIBRARY = """@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/
     "no relation is left out, also no label, description or type",
     code="type, name, common, kg, freebase and sameAs are left out",
     fast="labels, descriptions, types and noise are left out",
-    setting="whole_graph",
+    switched_by="whole_graph",
 )
 @violated_by(HOP, "keeps_all=settings.whole_graph", "keeps_all=False")
 @violated_by(HOP, 'direction == "out" or settings.follows', "not settings.follows")
-@violated_by(SETTINGS, '        "whole_graph": True,\n', "")
 @violated_by(
     "kgwb/kg/queries.py", "if predicate in excluded and not keeps_all:", "if predicate in excluded:"
 )
@@ -436,9 +433,8 @@ def test_relation_filtering_sees_the_question_that_is_left(name: str) -> None:
     "Relation Filtering",
     "the model chooses from the set, however many relations are in it",
     fast="a single relation is taken without the model",
-    setting="only_relation",
+    switched_by="only_relation",
 )
-@violated_by(SETTINGS, '"only_relation": "asked"', '"only_relation": "taken"')
 @violated_by(HOP, 'settings.only_relation == "taken"', "settings.theta > 0")
 @pytest.mark.parametrize("name", PROFILES)
 def test_relation_filtering_asks_also_about_a_single_relation(name: str) -> None:
@@ -473,22 +469,21 @@ def test_one_relation_of_a_head_is_followed(name: str) -> None:
     "the relation that is followed is one of the graph: of predicates of one name and one direction the first by "
     "IRI, since a model that sees names cannot tell them apart",
     fast="all of them are followed as one relation",
-    setting="follows_namesakes",
+    switched_by="follows_namesakes",
 )
-@pytest.mark.parametrize(("name", "found"), [("paper", ["Ann"]), ("fast", ["Ann", "Bob"])])
-@violated_by(SETTINGS, '        "follows_namesakes": False,\n', "")
-def test_predicates_of_one_name_are_several_relations(name: str, found: list[str]) -> None:
+@by_profile(paper=["Ann"], fast=["Ann", "Bob"])
+def test_predicates_of_one_name_are_several_relations(name: str, expected: list[str]) -> None:
     graph = films("""@prefix : <http://example.org/> . @prefix two: <http://example.org/two#> .
     @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
     :book rdfs:label "Book" ; :author :ann ; two:author :bob .
     :ann rdfs:label "Ann" . :bob rdfs:label "Bob" .""")
     model = two_hops(
         relation_filtering=filtering("author"),
-        answer_trying=trying(*found),
+        answer_trying=trying(*expected),
         own_knowledge={"answers": []},
     )
     run, _ = walk(name, model, "Who wrote [Book]?", graph)
-    assert [value.label for value in run.output("triple_filling[hop 1/Book]").values] == found
+    assert [value.label for value in run.output("triple_filling[hop 1/Book]").values] == expected
     offered = run.output("relations[hop 1/Book]").found
     assert [str(relation) for relation in offered].count("author") == 1
 
@@ -499,10 +494,9 @@ def test_predicates_of_one_name_are_several_relations(name: str, found: list[str
     "cuts is noted",
     code="no limit, but 100 on WebQSP; `reference` has none",
     fast="100 tails of a head are kept, with a note that says how many there are",
-    setting="fan_out",
+    switched_by="fan_out",
 )
-@pytest.mark.parametrize(("name", "count"), [("paper", 130), ("reference", 130), ("fast", 100)])
-@violated_by(SETTINGS, '        "fan_out": UNLIMITED,\n', "")
+@by_profile(paper=130, reference=130, fast=100)
 @violated_by(HOP, "shown = triples[:limit]", "shown = triples[:100]")
 @violated_by(HOP, "for tail in tails[:limit]:", "for tail in tails[:120]:")
 @violated_by(
@@ -510,7 +504,7 @@ def test_predicates_of_one_name_are_several_relations(name: str, found: list[str
     "return sorted(united, key=lambda value: (value.label, str(value.term)))",
     "return sorted(united, key=lambda value: (value.label, str(value.term)))[:99]",
 )
-def test_all_tails_are_found_and_go_on(name: str, count: int) -> None:
+def test_all_tails_are_found_and_go_on(name: str, expected: int) -> None:
     parts = "".join(f' :p{n} rdfs:label "Part {n:03}" ; :of :crane .' for n in range(130))
     graph = films(
         "@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> ."
@@ -523,13 +517,13 @@ def test_all_tails_are_found_and_go_on(name: str, count: int) -> None:
     )
     run, _ = walk(name, model, "When was a part of [Crane] made?", graph)
     [found] = requests_to(model, "answer_trying")[0].variables["found"]
-    assert len(found["triples"]) == count
+    assert len(found["triples"]) == expected
     [head] = run["iteration[hop 2]"].inputs["focus"].heads
-    assert len(head.values) == count
-    assert bool(answer_of(run).values) is (count == 130)
+    assert len(head.values) == expected
+    assert bool(answer_of(run).values) is (expected == 130)
     model = two_hops(relation_filtering=filtering("~of"))
     run, _ = walk(name, model, "What of [Crane]?", graph, answers="tails", iteration_limit=1)
-    assert len(answer_of(run).values) == count
+    assert len(answer_of(run).values) == expected
 
 
 # --- Answer Trying
@@ -614,9 +608,8 @@ def test_answer_trying_leads_to_simplifying(name: str) -> None:
     "at the iteration limit the model answers from its own knowledge; the answer is marked",
     code="also wherever the graph's answer misses the gold, which a run does not know here",
     fast="no answer, with the reason",
-    setting="own_knowledge",
+    switched_by="own_knowledge",
 )
-@violated_by(SETTINGS, '        "own_knowledge": True,\n', "")
 @violated_by(HOP, "ungrounded=bool(values)", "ungrounded=False")
 @violated_by(
     INIT,
@@ -660,9 +653,8 @@ def test_table_2_row_1_own_knowledge_at_the_iteration_limit(limit: int, labels: 
     "the model answers from its own knowledge at the limit alone; on MetaQA, where it writes no "
     "answers, never",
     code="whenever a walk has ended without an answer",
-    setting="own_knowledge_at",
+    switched_by="own_knowledge_at",
 )
-@violated_by(SETTINGS, '"own_knowledge_at": "limit"', '"own_knowledge_at": "any_end"')
 @violated_by(INIT, 'settings.own_knowledge_at == "limit" and', "False and")
 @pytest.mark.parametrize("answers", ["model", "tails"])
 @pytest.mark.parametrize("name", ["paper", "reference"])
@@ -680,9 +672,8 @@ def test_answer_trying_no_own_knowledge_before_the_limit(name: str, answers: str
     "Task Formulation",
     "the LLM generates the answer word by word: taken to allow a count, and yes or no",
     fast="each answer is a name in the triples",
-    setting="answer_words",
+    switched_by="answer_words",
 )
-@violated_by(SETTINGS, '"answer_words": "own"', '"answer_words": "copied"')
 @violated_by(HOP, "Literal(int(words)) if words.isdecimal()", "Literal(words) if words.isdecimal()")
 @violated_by(HOP, "checks = checks[:1]", "checks = checks[1:]")
 @violated_by(
@@ -717,16 +708,15 @@ def test_task_formulation_the_answer_is_in_the_models_words(
     "the answer is what the model generates: texts that differ in language, datatype or spelling are values of "
     "their own",
     fast="such forms are one value",
-    setting="merges_forms",
+    switched_by="merges_forms",
 )
-@pytest.mark.parametrize(("name", "count"), [("paper", 3), ("reference", 3), ("fast", 1)])
-@violated_by(SETTINGS, '        "merges_forms": False,\n', "")
+@by_profile(paper=3, reference=3, fast=1)
 @violated_by(
     "kgwb/run/answers.py",
     "return _merge_equal_values(answer, merges_forms)",
     "return _merge_equal_values(answer, True)",
 )
-def test_task_formulation_forms_of_a_text_are_values_of_their_own(name: str, count: int) -> None:
+def test_task_formulation_forms_of_a_text_are_values_of_their_own(name: str, expected: int) -> None:
     graph = films("""@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
     :song rdfs:label "Song" ; :title "Wrath"@en, "Wrath"@de, "Wrath" .""")
     model = two_hops(
@@ -735,7 +725,7 @@ def test_task_formulation_forms_of_a_text_are_values_of_their_own(name: str, cou
         own_knowledge={"answers": []},
     )
     run, _ = walk(name, model, "What is the title of [Song]?", graph)
-    assert answer_of(run).labels == ("Wrath",) * count
+    assert answer_of(run).labels == ("Wrath",) * expected
 
 
 @conforms(
@@ -822,9 +812,8 @@ def test_question_simplifying_each_role_has_its_task() -> None:
     "Question Simplifying",
     "each role sees the question, the statements of the others, and the triples of the hop, not only some",
     fast="of the triples three",
-    setting="role_triples",
+    switched_by="role_triples",
 )
-@violated_by(SETTINGS, '"role_triples": None', '"role_triples": 3')
 @violated_by(DEBATE, "result.triples[:limit]", "result.triples[:1]")
 @violated_by(DEBATE, '"debate": earlier,', '"debate": earlier[-1:],')
 @violated_by(DEBATE, '"remark": remark.words,', '"remark": "",')
@@ -853,9 +842,8 @@ def test_question_simplifying_each_role_hears_the_others(name: str) -> None:
     "Question Simplifying",
     "the first proposal may contain errors, which the critic and the linguist repair",
     fast="each proposal is checked, and a role repairs its own",
-    setting="remark_checks",
+    switched_by="remark_checks",
 )
-@violated_by(SETTINGS, '"remark_checks": "none"', '"remark_checks": "every_role"')
 @pytest.mark.parametrize("name", PROFILES)
 def test_question_simplifying_the_others_repair_the_expert(name: str) -> None:
     model = two_hops(simplifying_expert=remark(UNFINISHED))
@@ -905,9 +893,8 @@ DISAGREED = (LEFT, f"{LEFT} ", "Where was the man [Denis Villeneuve] born?")
     "at most three rounds of debate",
     code="1 on Freebase, 3 on MetaQA",
     fast="1, which is best on most sets (figure 3)",
-    setting="debate_rounds",
+    switched_by="debate_rounds",
 )
-@violated_by(SETTINGS, '"debate_rounds": 3', '"debate_rounds": 2')
 @violated_by(DEBATE, "proposals == [remark.question] * agreeing:", "len(set(proposals)) <= 2:")
 @violated_by(
     SETTINGS, 'SCRIPT_ROUNDS = {"model": 1, "tails": 3}', 'SCRIPT_ROUNDS = {"model": 3, "tails": 3}'
@@ -952,9 +939,8 @@ def test_figure_3_the_number_of_rounds(rounds: int) -> None:
     "10 exemplars for relation filtering",
     code="3 on Freebase, 5 on MetaQA",
     fast="5",
-    setting="filtering_exemplars",
+    switched_by="filtering_exemplars",
 )
-@violated_by(SETTINGS, '"filtering_exemplars": 10', '"filtering_exemplars": 9')
 @violated_by(HOP, "max_examples=settings.filtering_example_count", "max_examples=5")
 @pytest.mark.parametrize(
     ("name", "answers", "count"),
@@ -978,13 +964,12 @@ def test_implementation_settings_exemplars_of_relation_filtering(
     "10 exemplars for answer trying",
     code="5",
     fast="5",
-    setting="trying_exemplars",
+    switched_by="trying_exemplars",
 )
-@violated_by(SETTINGS, '"trying_exemplars": 10', '"trying_exemplars": 5')
-@pytest.mark.parametrize(("name", "count"), [("paper", 10), ("reference", 5), ("fast", 5)])
-def test_implementation_settings_exemplars_of_answer_trying(name: str, count: int) -> None:
+@by_profile(paper=10, reference=5, fast=5)
+def test_implementation_settings_exemplars_of_answer_trying(name: str, expected: int) -> None:
     _, model = walk(name, two_hops())
-    assert set(map(example_count, requests_to(model, "answer_trying"))) == {count}
+    assert set(map(example_count, requests_to(model, "answer_trying"))) == {expected}
 
 
 @conforms(
@@ -1223,9 +1208,8 @@ def test_whole_runs_send_and_do_what_they_did() -> None:
     "In-context learning",
     "nothing shows a model what was wrong with a reply",
     fast="a reply is asked for again with the reason",
-    setting="repair",
+    switched_by="repair",
 )
-@violated_by(SETTINGS, '"repair": "ask_varied"', '"repair": "show_error"')
 @pytest.mark.parametrize("name", PROFILES)
 def test_a_second_try_is_told_what_was_wrong_in_fast_alone(name: str) -> None:
     model = two_hops(topic_entity=[{"entities": []}, {"entities": ["Arrival"]}])

@@ -186,7 +186,7 @@ GUIDELINES = tomllib.loads(Path(__file__).with_name("triad_guidelines.toml").rea
     "appendix C; appendix D",
     "the prompts of the decision-maker and of the advisor have the printed guidelines",
     fast="prompts of ours, which show names, numbers and what a relation leads to in place of URIs",
-    setting="guidelines",
+    switched_by="guidelines",
 )
 @violated_by(
     "prompts/triad/triplets_published.md",
@@ -216,7 +216,6 @@ GUIDELINES = tomllib.loads(Path(__file__).with_name("triad_guidelines.toml").rea
 @violated_by(
     "prompts/triad/own_knowledge_truth_published.md", "provide an output of 'True'. If not, ", ""
 )
-@violated_by(SETTINGS, '"guidelines": "published"', '"guidelines": "extended"')
 @violated_by(SETTINGS, "exemplars: Count = 3", "exemplars: Count = 2")
 def test_the_prompts_have_the_guidelines_of_the_appendix_examples_and_a_chain_of_thought() -> None:
     models = [as_published()[1]]
@@ -297,9 +296,8 @@ def test_one_template_is_written_and_filled_with_every_candidate() -> None:
     "appendix B, template 3",
     "the model makes an effort to use the triplets; a template may lack one",
     fast="a template must have every triplet, and ask for one variable or one count",
-    setting="strict_templates",
+    switched_by="strict_templates",
 )
-@violated_by(SETTINGS, '        "strict_templates": False,\n', "")
 def test_a_template_may_lack_a_triplet() -> None:
     short = template("SELECT ?person ?film WHERE { <Dune> <directed by> ?person . }")
     one_hop = {
@@ -347,9 +345,8 @@ ROUTE = """
     "a template is a standard SPARQL query: it may have types, filters on further triples, variables "
     "as predicates, lists with ; or a comma, paths, and other variables than the triplets",
     fast="each triple is one of the triplets",
-    setting="free_templates",
+    switched_by="free_templates",
 )
-@violated_by(SETTINGS, '        "free_templates": True,\n', "")
 @violated_by(GENERALIST, "if not allows_more and (", "if (has_unknown_predicate) or (")
 @pytest.mark.parametrize(
     ("sparql", "label"),
@@ -379,7 +376,7 @@ def test_a_template_may_have_types_and_further_triples(sparql: str, label: str) 
     "section 3.2, equation 5, F_es",
     "all entities of the graph: a class, too, which no fact has",
     fast="a class is offered only if facts have it",
-    setting="whole_graph",
+    switched_by="whole_graph",
 )
 @violated_by(
     "kgwb/run/linking.py",
@@ -391,7 +388,6 @@ def test_a_template_may_have_types_and_further_triples(sparql: str, label: str) 
     "if iri not in found and words <= set(",
     "if iri not in found and words > set(",
 )
-@violated_by(SETTINGS, '        "whole_graph": True,\n', "")
 def test_a_class_is_an_entity() -> None:
     kind = triplets("?x | kind | film")
     replies = {
@@ -447,9 +443,8 @@ BACKWARDS = triplets("?x | directs | Arrival")
     "section 3.1; appendix B, template 7",
     "a triple has the order that it has in the template, which is written before the URIs are known",
     fast="the direction in which the graph has the chosen relation",
-    setting="as_written",
+    switched_by="as_written",
 )
-@violated_by(SETTINGS, '        "as_written": True,\n', "")
 @violated_by(
     DECISION_MAKER,
     "direction = None if settings.as_written else option.direction",
@@ -479,10 +474,9 @@ def test_a_triple_has_the_direction_of_the_template() -> None:
     "a model classifies the type of the answer in the phase of answer generation",
     fast="the chosen query says the type; if the question asks how many, listed things are "
     "counted; a model is asked only if there is no query",
-    setting="answer_type_from",
+    switched_by="answer_type_from",
 )
 @violated_by(INIT, 'answer_type_from != "query"', 'answer_type_from == "query"')
-@violated_by(SETTINGS, '"answer_type_from": "chain_of_thought"', '"answer_type_from": "query"')
 def test_a_model_classifies_the_type_of_the_answer() -> None:
     run, model = as_published()
     assert [step.agent for step in run.steps][-2:] == ["answer_type", "answer"]
@@ -514,13 +508,13 @@ def test_the_type_of_the_answer_is_one_of_three(answer_type: str, kind: str, lab
     "section 3.2, equation 5, List_es",
     "all entities that text similarity finds in the graph are the options",
     fast="the best of them, with types, descriptions, and where labels are equal relations",
-    setting="candidate_texts",
+    switched_by="candidate_texts",
 )
 @conforms(
     "section 3.2, equation 5",
     "the model selects in any case",
     fast="a single vertex of exactly this label is taken without a model",
-    setting="unasked_choice",
+    switched_by="unasked_choice",
 )
 @conforms(
     "appendix C, entity selection",
@@ -528,8 +522,6 @@ def test_the_type_of_the_answer_is_one_of_three(answer_type: str, kind: str, lab
     fast="labels with what else is known, and numbers",
     setting="entity_options",
 )
-@violated_by(SETTINGS, '"unasked_choice": "never"', '"unasked_choice": "exact_match"')
-@violated_by(SETTINGS, '"candidate_texts": "labels"', '"candidate_texts": "described"')
 @violated_by(
     DECISION_MAKER,
     "by_uri = group_by_uri(candidates)",
@@ -587,11 +579,10 @@ def test_an_entity_is_chosen_by_uris_among_all_that_the_text_search_finds() -> N
     "section 3.2, equation 5; appendix C, entity selection 1 and 3",
     "exactly K URIs of the list are selected, or all if there are fewer",
     fast="at most K, the best first, and perhaps none",
-    setting="exact_k",
+    switched_by="exact_k",
 )
 @violated_by(SETTINGS, "entities: Count = 2", "entities: Count = 1")
 @violated_by(DECISION_MAKER, "        fewest = most\n", "        fewest = 1\n")
-@violated_by(SETTINGS, '        "exact_k": True,\n', "")
 def test_exactly_k_entities_of_the_list_are_chosen(chosen: dict[str, Any]) -> None:
     run, model = as_published(entity_choice=[chosen, uris("lynchs_dune", "dune")])
     assert len(requests_of(model, "entity_choice_published")) == 2
@@ -607,7 +598,7 @@ def test_exactly_k_entities_of_the_list_are_chosen(chosen: dict[str, Any]) -> No
     "labels and descriptions",
     fast="the 40 that are named most like the triplet's relation, without types, labels, "
     "descriptions and noise",
-    setting="shown_relations",
+    switched_by="shown_relations",
 )
 @conforms(
     "section 3.2, equation 6",
@@ -627,13 +618,11 @@ def test_exactly_k_entities_of_the_list_are_chosen(chosen: dict[str, Any]) -> No
     "the model sees the question, two entities without an order, and URIs; not the words of the "
     "relation",
     fast="the triplet, and each relation as the triple that the graph would have",
-    setting="relation_options",
+    switched_by="relation_options",
 )
 @violated_by(DECISION_MAKER, "keeps_all=settings.whole_graph", "keeps_all=False")
-@violated_by(SETTINGS, '"shown_relations": UNLIMITED', '"shown_relations": 2')
 @violated_by(DECISION_MAKER, "group_by_uri(relations)", "group_by_uri(relations[:100])")
 @violated_by(DECISION_MAKER, "list(triplet.ends)", "[str(triplet)]")
-@violated_by(SETTINGS, '"relation_options": "uris"', '"relation_options": "triples"')
 @violated_by(DECISION_MAKER, "terms |= sample_reached_terms(triplet, choice, terms, run)", "pass")
 @violated_by(
     DECISION_MAKER, "nearby = () if settings.whole_graph else predicates", "nearby = predicates"
@@ -667,9 +656,8 @@ def test_relations_are_chosen_by_uris_among_all_that_one_hop_reaches() -> None:
     "section 3.2, equation 6, F_rs",
     "without the choice of URIs, relations are matched with names as text, as section 4.1 does for the index",
     fast=("by embeddings, and a part by spelling"),
-    setting="spelling",
+    switched_by="spelling",
 )
-@violated_by(SETTINGS, '"spelling": 1.0', '"spelling": 0.5')
 def test_without_the_choice_of_uris_relations_are_matched_as_text() -> None:
     settings = {"ablation": "no_uri_choice", "relations": 1}
     written = triplets("Dune | directer | ?person", "?person | birthplace | ?city")
@@ -767,7 +755,7 @@ def test_a_query_that_the_graph_cannot_run_has_no_result(
     "appendix C, SPARQL selection",
     "the model sees the question and the SPARQL candidates",
     fast="the queries with names in place of URIs, and their first results",
-    setting="query_options",
+    switched_by="query_options",
 )
 @conforms(
     "section 3.2, equation 7, K = 1; appendix C, SPARQL selection 1",
@@ -778,10 +766,8 @@ def test_a_query_that_the_graph_cannot_run_has_no_result(
 @conforms(
     "section 3.2, equation 7",
     "the decision-maker selects, also where one query is left",
-    setting="asks_about_single",
+    switched_by="asks_about_single",
 )
-@violated_by(SETTINGS, '        "asks_about_single": True,\n', "")
-@violated_by(SETTINGS, '"query_options": "sparql"', '"query_options": "results"')
 @violated_by(
     DECISION_MAKER,
     'variables: JsonObject = {"question": question}\n    if not shows_results:',
@@ -921,9 +907,8 @@ def test_a_query_of_several_columns_is_answered_by_its_rows() -> None:
     "section 3.3, equation 8",
     "the values are those of the query: texts that differ in language, datatype or spelling are values of their own",
     fast="such forms are one value",
-    setting="merges_forms",
+    switched_by="merges_forms",
 )
-@violated_by(SETTINGS, '        "merges_forms": False,\n', "")
 def test_the_values_are_those_of_the_query() -> None:
     sparql = "SELECT ?x WHERE { <Can> <name> ?x . }"
     assert sorted(answer_of(of_band("name", sparql)).labels) == ["CAN", "Can", "Can"]
@@ -945,7 +930,7 @@ def test_the_values_are_those_of_the_query() -> None:
     "section 3.3",
     "without a feasible query the model answers from its own knowledge",
     fast="it does not, unless it is switched on; the answer has a reason and the asked type",
-    setting="own_knowledge",
+    switched_by="own_knowledge",
 )
 @conforms(
     "section 3.3; appendix D", "by the prompt of the answer's type: True or False, or one fact"
@@ -955,7 +940,6 @@ def test_the_values_are_those_of_the_query() -> None:
     '"triad/own_knowledge_truth" if is_boolean else',
     '"triad/own_knowledge_fact" if is_boolean else',
 )
-@violated_by(SETTINGS, '        "own_knowledge": True,\n', "")
 @violated_by(ADVISOR, "reason=reason, ungrounded=True", "reason=reason")
 @violated_by(ADVISOR, 'rdflib.Literal(text == "True")', "rdflib.Literal(bool(text))")
 @violated_by(
@@ -988,9 +972,8 @@ def test_the_advisor_answers_from_own_knowledge_by_the_type_of_the_answer(
     "an answer from own knowledge counts. How it is compared with URIs is not said: it is linked by a search of the "
     "names, as section 4.1 says of models alone; what is found first is meant",
     fast="it is a text",
-    setting="links_own_answers",
+    switched_by="links_own_answers",
 )
-@violated_by(SETTINGS, '        "links_own_answers": True,\n', "")
 @violated_by(ADVISOR, "run.kg.search(text, 1).hits", "run.kg.search(text, 1).hits[1:]")
 @violated_by(ADVISOR, "run.kg.search(text, 1).hits", "run.kg.search(question, 1).hits")
 @pytest.mark.parametrize(
@@ -1040,14 +1023,13 @@ def test_an_unusable_reply_of_the_last_phase_loses_no_answer() -> None:
     "section 3.3",
     "a retry goes on though nothing changed",
     fast="an attempt that decides nothing otherwise is the last",
-    setting="stop_unchanged",
+    switched_by="stop_unchanged",
 )
 @violated_by(
     INIT,
     "while phase and len(attempts) < settings.tries:",
     "while phase and len(attempts) <= settings.tries:",
 )
-@violated_by(SETTINGS, '        "stop_unchanged": False,\n', "")
 def test_at_most_t_attempts_are_made(tries: int) -> None:
     run, model = as_published(triplets=NOTHING, settings={"tries": tries})
     assert len(places(run)) == tries == len(requests_of(model, "triplets_published"))
@@ -1060,7 +1042,7 @@ def test_at_most_t_attempts_are_made(tries: int) -> None:
     "section 3.3",
     "the retry signal goes to the previous phases, beginning at parsing",
     fast="to the phase at fault",
-    setting="retry_from",
+    switched_by="retry_from",
 )
 @conforms(
     "section 3.3; appendix B and C",
@@ -1068,7 +1050,6 @@ def test_at_most_t_attempts_are_made(tries: int) -> None:
     fast="the agents are told why there was no query",
     setting="retry_feedback",
 )
-@violated_by(SETTINGS, '"retry_from": "parsing"', '"retry_from": "fault"')
 @violated_by(GENERALIST, "sample = 0 if told else len(failed)", "sample = 0")
 def test_a_retry_asks_the_same_again_from_parsing() -> None:
     wrong = template(
@@ -1091,10 +1072,9 @@ def test_a_retry_asks_the_same_again_from_parsing() -> None:
     "section 3.3",
     "each agent is asked once in an attempt; an unusable reply leads to no query, and so to a retry",
     fast="it is asked up to 3 times, and shown what is wrong; then the attempt has failed",
-    setting="theta",
+    switched_by="theta",
 )
 @conforms("section 3.3", "if all attempts have unusable replies, the model answers")
-@violated_by(SETTINGS, '        "theta": 1,\n', "")
 @violated_by(INIT, 'back="parsing", has_invalid_reply=True', "back=None, has_invalid_reply=True")
 def test_unusable_replies_lead_to_a_retry_and_then_to_own_knowledge(agent: str) -> None:
     bad: dict[str, Any] = {
@@ -1332,12 +1312,12 @@ def make_tangled_runs() -> WholeRuns:
 )
 @violated_by(
     DECISION_MAKER,
-    'task = ChoiceTask("triad/relation_choice_published", subject, 0, most)',
-    'task = ChoiceTask("triad/relation_choice_published", subject, 1, most)',
+    '"triad/relation_choice_published", subject, by_uri, UrisReply, 0, most)',
+    '"triad/relation_choice_published", subject, by_uri, UrisReply, 1, most)',
 )
 @violated_by(
     DECISION_MAKER,
-    "most = min(most, len({candidate.iri for candidate in candidates}))",
+    "most = min(most, len(by_uri))",
     "most = min(most, 1)",
 )
 @violated_by(
