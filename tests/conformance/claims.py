@@ -12,6 +12,7 @@ has to fail: else it does not hold the claim.
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -121,10 +122,13 @@ def mutations_of(module: ModuleType) -> list[Mutation]:
 def claims_of(module: ModuleType) -> Iterator[tuple[Claim, str]]:
     """Yield each claim of a module with the name of its test, in the order of the file.
 
-    The gaps, which are the module's list GAPS, come last and have no test.
+    The gaps, which are the module's list GAPS or rows of gaps.toml, come last and have no test.
     """
     for name, value in vars(module).items():
         for claim in getattr(value, "claims", ()):
             yield claim, name
-    for gap in getattr(module, "GAPS", ()):
+    system = module.__name__.rpartition("test_")[2]
+    rows = tomllib.loads(Path(__file__).with_name("gaps.toml").read_text(encoding="utf-8"))
+    gaps = [Gap(**row) for row in rows.get(system, ())]
+    for gap in getattr(module, "GAPS", gaps):
         yield gap, ""

@@ -23,7 +23,7 @@ from small import (
     qir,
 )
 
-from conformance.claims import Gap, by_profile, conforms, violated_by
+from conformance.claims import by_profile, conforms, violated_by
 from conformance.whole_runs import (
     WholeRuns,
     check_whole_runs,
@@ -49,75 +49,6 @@ RECORDS = "kgwb/systems/chatty_kg/records.py"
 RELATION_LINKING = "kgwb/systems/chatty_kg/relation_linking.py"
 SELECTION = "kgwb/systems/chatty_kg/predicate_selection.py"
 SETTINGS = "kgwb/systems/chatty_kg/settings.py"
-GAPS = [
-    Gap(
-        source="section 5.1.3",
-        paper="names of relations and predicates are encoded with BERT",
-        code="fastText",
-        reason="a MiniLM sentence encoder, which is a small BERT; see decision 4",
-    ),
-    Gap(
-        source="figure 2",
-        paper="agents hand on to agents over LangGraph, with a shared state and dynamic routing",
-        reason="agents are functions that call each other in the order of figure 2, without a "
-        "framework: the same agents are asked the same in the same order",
-    ),
-    Gap(
-        source="section 5.1.1",
-        paper="vertices whose labels contain words of the entity, by the full-text search of the "
-        "endpoint",
-        reason="the labels that have all words come first; only where none has do those with the "
-        "beginnings of the words, with some of them, or of a close spelling. Endpoints with a "
-        "full-text index are asked it",
-    ),
-    Gap(
-        source="section 5.1",
-        paper="the endpoint is asked at runtime, and nothing is indexed before",
-        reason="a graph of a file has no endpoint: it is searched by an index of its labels, which is "
-        "made when it is first searched",
-    ),
-    Gap(
-        source="Algorithm 2, line 14",
-        paper="a relation phrase has one list of predicates",
-        reason="each fact has a list of its own, also where two facts have the same phrase: what "
-        "connects their ends differs, and printed line 14 would keep the list of the last one alone",
-    ),
-    Gap(
-        source="section 5.1.1, equation 5",
-        paper="the model chooses by labels and never sees a URI",
-        reason="several vertices of one label cannot be chosen by it: as the published code does, "
-        "the model is asked again with the last parts of their IRIs",
-    ),
-    Gap(
-        source="section 5.1.3",
-        paper="all predicates that connect source and target, of a fact whose ends are unknown, too",
-        reason="of an unknown at most `join_sample` = 200 of the vertices are looked at that the best "
-        "four paths lead to; the paper does not say how such facts are linked",
-    ),
-    Gap(
-        source="section 3; figure 5",
-        paper="one to three queries are executed, on average 1.1 to 4.6",
-        reason="Algorithm 3, line 17, is followed as it is printed, and keeps each query with one "
-        "relevant predicate: of a question of two hops dozens may be executed",
-    ),
-    Gap(
-        source="sections 4.2.3 (1), 5.1.2 and 5.2.3",
-        paper="a reply that is not well-formed JSON is asked for again",
-        reason="small slips are mended before: a sentence around the object, a comma too much, names "
-        "without quotes. So fewer attempts are used than in the paper",
-    ),
-    Gap(
-        source="figure 3; Table 7",
-        paper="causes of failure, found by reading; ratings of answers by three people and two models",
-        reason="nobody reads the answers: `kgwb errors` and `kgwb rate` are for people who do, with their agreement",
-    ),
-    Gap(
-        source="section 4.1, footnote 9",
-        paper="the prompts are those of the supplementary material",
-        reason="the paper describes its prompts and does not print them; ours are written after "
-        "these descriptions",
-    ),
-]
 ALL_PROFILES = ("paper", "reference", "fast")
 GRAPH = """
 @prefix : <http://example.org/> .

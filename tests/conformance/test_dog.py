@@ -24,7 +24,7 @@ from debate import (
 from rdflib import Literal
 from small import DOG, EX, FILMS, alone, answer_of, asked, films, iri, keys
 
-from conformance.claims import Gap, by_profile, conforms, violated_by
+from conformance.claims import by_profile, conforms, violated_by
 from conformance.whole_runs import (
     WholeRuns,
     check_whole_runs,
@@ -62,58 +62,6 @@ DEBATE = "kgwb/systems/dog/question.py"
 HOP = "kgwb/systems/dog/hop.py"
 INIT = "kgwb/systems/dog/__init__.py"
 SETTINGS = "kgwb/systems/dog/settings.py"
-GAPS = [
-    Gap(
-        source="Relation Filtering; appendix, In-context Learning",
-        paper="the prompts and in-context examples of the appendix",
-        code="its own files of prompts",
-        reason="prompts and examples are ours, written after what the text says of each module, also "
-        "in `reference`",
-    ),
-    Gap(
-        source="Dataset and Evaluation",
-        paper="the tables and figures are in exact match accuracy (Hits@1)",
-        reason="`kgwb experiment` measures them as the published code does, by any hit on MetaQA and by a "
-        "name in the reply on Freebase, since the printed figures were made so. Hits@1 is in the report "
-        "of each benchmark",
-    ),
-    Gap(
-        source="Knowledge Graph Invoking",
-        paper="all entities are expressed in natural language",
-        reason="a thing without a label goes by the last part of its IRI where other things of the hop have "
-        "labels, also if that is an id: the graph has no other name for it",
-    ),
-    Gap(
-        source="Knowledge Graph Invoking",
-        paper="identifiers are used within the interfaces alone",
-        reason="where a topic entity is searched, two candidates that nothing else tells apart are shown to "
-        "the model with their IRIs",
-    ),
-    Gap(
-        source="Relation Filtering",
-        paper="the optimal relation of the set is chosen",
-        reason="the model may say that none fits; this hop then ends without triples, where the "
-        "paper would follow a wrong relation",
-    ),
-    Gap(
-        source="Answer Trying",
-        paper="the model assesses for each filtered triple whether it suffices",
-        reason="all triples of a hop are in one prompt, and several tails are one head of the next "
-        'hop, "C | 4 others": a question of many tails costs one call and not one for each',
-    ),
-    Gap(
-        source="Figure 5",
-        paper="failures are classed by hand",
-        reason="`--ladder` finds the first stage that went wrong against the gold query, which is "
-        "not the judgement of a reader",
-    ),
-    Gap(
-        source="Knowledge Graph Invoking, triple_filling",
-        paper="the tails of a head and a relation",
-        reason="what the question began at is left out of the tails: films that share a director "
-        "with Dune are other films, and the prompts say so",
-    ),
-]
 
 
 def settings_of(name: str, **changes: Any) -> DogSettings:

@@ -27,7 +27,7 @@ from triads import (
 )
 
 import kgwb
-from conformance.claims import Gap, conforms, violated_by
+from conformance.claims import conforms, violated_by
 from conformance.whole_runs import (
     WholeRuns,
     check_whole_runs,
@@ -46,82 +46,6 @@ DECISION_MAKER = "kgwb/systems/triad/decision_maker.py"
 GENERALIST = "kgwb/systems/triad/generalist.py"
 INIT = "kgwb/systems/triad/__init__.py"
 SETTINGS = "kgwb/systems/triad/settings.py"
-GAPS: list[Gap] = [
-    Gap(
-        source="section 4.1",
-        paper="names of entities and relations are matched as text by Elasticsearch 7.5.2",
-        reason="the labels are searched as in all systems here, since neither the index nor the "
-        "number of matches is described; `v_limit` is this number",
-    ),
-    Gap(
-        source="appendix B, triplets 2, 4 and 5",
-        paper="there is at least one triplet; entities may be implicit, and no upper limit is named",
-        reason="at least one of the triplets has a name, and there are at most 8: nothing could be linked without a "
-        "name, and each further triplet multiplies the queries. A question about all things of a kind is so left to "
-        "own knowledge",
-    ),
-    Gap(
-        source="section 4, Table 5 and figure 3",
-        paper="causes of failure, found by reading",
-        reason="nobody reads the answers: `kgwb errors` is for a person who does, with categories of their own",
-    ),
-    Gap(
-        source="appendix B and C",
-        paper="replies are lines of URIs, or texts in angle brackets",
-        reason="replies are JSON objects that hold the same, so that they can be checked",
-    ),
-    Gap(
-        source="section 3.1, equation 3; appendix B, template 3",
-        paper="the template is made of the question and the triplets alone, and may lack a triplet",
-        reason="if a name or a triplet has no URI, no template is asked for, and the next attempt begins at parsing: "
-        "a template with all triplets could not be filled, and one without this triplet would ask for less than the "
-        "question does",
-    ),
-    Gap(
-        source="section 3.2, equation 6",
-        paper="the relations between two unknowns are one hop around their entities",
-        reason="the paper does not say which entities an unknown has. They are what the chosen "
-        "relations lead to, at most `join_sample` = 50 of them: a relation that only others have is "
-        "not found",
-    ),
-    Gap(
-        source="section 3.2, equation 7",
-        paper="the queries of all combinations are run",
-        reason="at most 20,000 combinations are made, since their number grows exponentially; that "
-        "is more than seven triplets with two options each have",
-    ),
-    Gap(
-        source="section 3.1; appendix B, template 2",
-        paper="all relation variables of a standard SPARQL query are replaced by their own URIs",
-        reason="outside of the triples that are triplets, such as in a list with ; or in a path, a name "
-        "that is both an entity and a relation is replaced as the entity, and of two triplets with the "
-        "same relation the first one's URI is taken",
-    ),
-    Gap(
-        source="section 3.3",
-        paper="a query without a result leads to a retry",
-        reason="a question for yes or no of which all queries are false is answered with no, "
-        "without a retry: else such a question could never be answered with no from the graph",
-    ),
-    Gap(
-        source="section 4.1",
-        paper="figures are means of five runs",
-        reason="`kgwb experiment` makes one run; repeat it by hand with `--set seed`, which changes "
-        "little at temperature 0",
-    ),
-    Gap(
-        source="Table 2, rows of GPT-3.5 and GPT-4 alone",
-        paper="the model answers without a graph, few-shot, and its answers are linked to URIs",
-        reason="Triad has no such baseline here: the rows are those of the paper. `model_alone` of "
-        "Chatty-KG is zero-shot",
-    ),
-    Gap(
-        source="section 4.5; appendix A",
-        paper="recall of linking, and seconds of each phase, over the test sets",
-        reason="both are measured by `kgwb bench` (`--ladder`, and the seconds of each step), but no "
-        "experiment makes the figures of the paper",
-    ),
-]
 NOTHING = triplets("Nothing | born in | ?x")
 """Triplets whose mention is not in the graph."""
 
