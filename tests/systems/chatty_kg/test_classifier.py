@@ -1,15 +1,12 @@
 """The classifier: when it is asked, and what it sees."""
 
 import pytest
-from small import PAPER, alone
+from small import alone
 
 from kgwb.run.answers import Context, Turn
 from kgwb.systems.chatty_kg.chat import classify_question
 
-REPLY = {
-    "classifier": {"reason": "elliptical", "label": "dependent"},
-    "classifier_published": {"label": "dependent"},
-}
+REPLY = {"classifier": {"reason": "elliptical", "label": "dependent"}}
 
 
 TALKED = Context((Turn("Who directed Dune?", ("Denis Villeneuve",)),))
@@ -29,9 +26,3 @@ TALKED = Context((Turn("Who directed Dune?", ("Denis Villeneuve",)),))
 def test_a_pronoun_before_any_name_leaves_no_doubt(question: str, calls: int) -> None:
     classified, _, model = alone(lambda run: classify_question(question, TALKED, run), REPLY)
     assert (classified.label, model.call_count()) == ("dependent", calls)
-    assert (
-        alone(lambda run: classify_question(question, TALKED, run), REPLY, settings=PAPER)[
-            2
-        ].call_count()
-        == 1
-    )

@@ -62,7 +62,6 @@ def selected(*replies: Any) -> Any:
     [
         (predicates(["director", "writer"], ["birth place"]), [0, 2]),
         (predicates(["director", "made up"], ["birth date"]), [1]),
-        (predicates(["writer"], ["birth date"]), []),
         (predicates([], ["birth place"]), []),
     ],
 )

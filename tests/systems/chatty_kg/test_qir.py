@@ -22,7 +22,6 @@ def extracted(*replies: Any) -> Any:
     ("question", "said", "kind"),
     [
         ("Is Dune by Lynch?", "list", "boolean"),
-        ("Can it fly?", "count", "boolean"),
         ("Were, by chance, both there?", "list", "boolean"),
         ("In how many films did he act?", "list", "count"),
         ("What is the number of seats?", "list", "count"),
@@ -31,7 +30,6 @@ def extracted(*replies: Any) -> Any:
         ("Does anyone know who directed Dune?", "boolean", "list"),
         ("Does anyone in the cast speak Dutch?", "boolean", "boolean"),
         ("Does anyone in the cast speak Dutch?", "list", "list"),
-        ("Is it a drama, or what? Which genre is it?", "boolean", "list"),
         ("Has she any credits, and what are they?", "list", "list"),
         ("Name the film.", "count", "count"),
         ("", "list", "list"),
