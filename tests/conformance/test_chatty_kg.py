@@ -608,9 +608,6 @@ def test_definition_3_2_a_qir_has_entities_unknowns_and_facts() -> None:
 )
 @violated_by("prompts/chatty_kg/qir_published.md", " Work in this order.", "")
 @violated_by("prompts/chatty_kg/qir_published.md", "Example (relations said with nouns)\n", "")
-@violated_by(
-    "prompts/chatty_kg/qir_published.md", ' Never use a bare "is", "has", "of" or "won".', ""
-)
 def test_section_4_2_3_the_prompt_has_two_examples() -> None:
     model = script(qir=DIRECTOR)
     answered(model)
@@ -1812,21 +1809,12 @@ def make_whole_runs() -> WholeRuns:
     "You read one question of a conversation, without seeing the conversation",
     "You read one question of a conversation",
 )
-@violated_by(
-    "prompts/chatty_kg/translator.md", ": add nothing, leave nothing out, do not answer", ""
-)
 @violated_by(RELATION_LINKING, "BEAM_WIDTH = 4", "BEAM_WIDTH = 1")
 @violated_by("kgwb/run/ask.py", "seed = settings.seed + sample", "seed = settings.seed")
 @violated_by(
     INIT,
     "selection = select_predicates(generated, question, linked, run)",
     "selection = select_predicates(generated, run.question, linked, run)",
-)
-@violated_by("prompts/chatty_kg/model_alone.md", "Give an empty list if you do not know.", "")
-@violated_by(
-    "prompts/linking/vertex_selection_labels.md",
-    "Otherwise choose the label whose meaning is closest to the name.",
-    "",
 )
 def test_whole_runs_send_and_do_what_they_did() -> None:
     check_whole_runs("chatty_kg", make_whole_runs())
