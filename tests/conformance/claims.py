@@ -106,6 +106,10 @@ def _violated_without(setting: str, test: TestFunction) -> TestFunction:
     return violated_by(path, line[0] if line else setting, "")(test)
 
 
+in_each_profile = pytest.mark.parametrize("name", ("paper", "reference", "fast"))
+"""Runs a test in each profile, as ``name``."""
+
+
 def by_profile(**expected: Any) -> pytest.MarkDecorator:
     """Run a test in some profiles: with each as ``name``, and with what is ``expected`` there."""
     return pytest.mark.parametrize(("name", "expected"), expected.items())

@@ -85,9 +85,8 @@ def make_qir_rung(run: Run, gold: GoldQuery) -> Rung | None:
     alignment = _align_qir(qir, gold)
     if alignment:
         question = get_output(run, "understanding") or run.question
-        facts = []
-        for fact in alignment.facts:
-            facts.append(Fact(*reword_fact(fact, alignment, question, gold.names)))
+        reworded = (reword_fact(each, alignment, question, gold.names) for each in alignment.facts)
+        facts = [Fact(*parts) for parts in reworded]
         corrected = QIR(tuple(facts), qir.target, qir.kind)
     else:
         facts = []

@@ -272,20 +272,18 @@ def execute_queries(selection: QuerySelection, qir: QIR, linked: LinkingResult, 
     settings = ChattySettings.of_run(run)
     one_direction = settings.wording_decides_direction and not selection.unites_directions
     missing = _find_missing(selection, linked, run)
-    is_looked_up = not linked.unlinked_entities and qir.kind != "boolean"
-    if missing and is_looked_up:
-        missing = f"{NOT_IN_GRAPH}: {missing}"
     if missing:
-        return Answer(qir.kind, reason=missing)
-    if qir.kind != "boolean" and not qir.columns:
+        is_looked_up = not linked.unlinked_entities and qir.kind != "boolean"
+        return Answer(qir.kind, reason=f"{NOT_IN_GRAPH}: {missing}" if is_looked_up else missing)
+    if qir.kind == "boolean":
+        answer = _answer_boolean(selection.queries, one_direction, run)
+    elif qir.columns:
+        answer = _answer_table(selection.queries, qir, one_direction, run)
+    else:
         answer = _answer_values(selection.queries, qir, one_direction, run)
         if qir.kind == "count" and not answer and settings.wording_decides_direction:
             answer = _count_reversed(answer, selection.queries, run)
         return _doubt_directions(answer, selection, qir, linked)
-    if qir.kind == "boolean":
-        answer = _answer_boolean(selection.queries, one_direction, run)
-    else:
-        answer = _answer_table(selection.queries, qir, one_direction, run)
     answer = read_values(run.kg, answer, reads_numbers=settings.looks_into_nodes)
     return _doubt_directions(answer, selection, qir, linked)
 

@@ -239,7 +239,7 @@ def render_generated_queries(value: GeneratedQueries, context: RenderContext) ->
             render_query_block(position, query.sparql, context, head=head, can_replace=True)
         )
     if kept > MAX_KEPT:
-        parts.append(_render_other_queries(value.queries, MAX_KEPT, context, can_be_chosen=False))
+        parts.append(_render_other_queries(value.queries, MAX_KEPT, context))
     return div("body stack", *parts)
 
 
@@ -257,10 +257,7 @@ def render_query_selection(value: QuerySelection, context: RenderContext) -> Htm
         parts.append(note("no query was kept"))
     generated = context.input_of(GeneratedQueries)
     if generated and generated.queries:
-        is_interactive = context.is_interactive
-        parts.append(
-            _render_other_queries(generated.queries, 0, context, can_be_chosen=is_interactive)
-        )
+        parts.append(_render_other_queries(generated.queries, 0, context))
     return div("body stack", *parts)
 
 
@@ -278,17 +275,15 @@ def _render_query_head(mark: Html, query: CandidateQuery) -> Html:
 
 
 def _render_other_queries(
-    queries: Sequence[CandidateQuery],
-    skipped: int,
-    context: RenderContext,
-    *,
-    can_be_chosen: bool,
+    queries: Sequence[CandidateQuery], skipped: int, context: RenderContext
 ) -> Html:
     """Render a folded table of queries, without the first ``skipped`` of them.
 
-    A row has score, predicates and patterns, and with ``can_be_chosen`` a button that selects the
-    query. At most MAX_OTHERS rows are shown, with the number of the others below.
+    A row has score, predicates and patterns, and if none are skipped and the person can choose, a
+    button that selects the query. At most MAX_OTHERS rows are shown, with the number of the others
+    below.
     """
+    can_be_chosen = context.is_interactive and not skipped
     rows = []
     shown = queries[: skipped + MAX_OTHERS]
     read_as = _read_queries(shown, context)

@@ -200,10 +200,8 @@ def _explain_no_answer(hops: Sequence[Hop], run: Run) -> str:
     """
     last = hops[-1]
     if last.tried is None:
-        reasons = []
-        for result in last.filled:
-            if not result.values:
-                reasons.append(f"[{result.head}]: {result.reason}")
+        unfilled = [result for result in last.filled if not result.values]
+        reasons = [f"[{result.head}]: {result.reason}" for result in unfilled]
         return "; ".join(reasons) or "the walk found no triple"
     settings = DogSettings.of_run(run)
     limit = f"{LIMIT_REACHED} of {settings.iteration_limit}"
@@ -274,8 +272,7 @@ def _describe_solved(
     solved = []
     for result, head in zip(filled, next_heads, strict=True):
         if result.values:
-            hop = SolvedHop(result.head, str(result.relation), head.name)
-            solved.append(hop)
+            solved.append(SolvedHop(result.head, str(result.relation), head.name))
     return tuple(solved)
 
 
@@ -285,13 +282,11 @@ def _make_next_heads(heads: Sequence[Head], filled: Sequence[FilledTriples]) -> 
     A head has no tails if no relation was chosen for it, because another head comes first, or if
     its relation led to nothing.
     """
-    next_heads = []
-    for head, result in zip(heads, filled, strict=True):
+    next_heads = list(heads)
+    for position, result in enumerate(filled):
         if result.values:
             name = combine_names(result.values)
-            next_heads.append(Head(name, result.values, head.start))
-        else:
-            next_heads.append(head)
+            next_heads[position] = Head(name, result.values, heads[position].start)
     return tuple(next_heads)
 
 

@@ -48,18 +48,14 @@ from kgwb.systems.dog.records import (
     remove_brackets,
 )
 
-TOPIC_ENTITY = "topic entity"
-RELATION_FILTERING = "relation filtering"
 ITERATION_STOPPING = "iteration stopping"
 ANSWER_GENERATION = "answer generation"
-QUESTION_SIMPLIFYING = "question simplifying"
-OTHER = "other"
 STAGES = {
-    TOPIC_ENTITY: "topic_entity entity_linking entity_retriever vertex_selection",
-    RELATION_FILTERING: "relations relation_filtering triple_filling",
+    "topic entity": "topic_entity entity_linking entity_retriever vertex_selection",
+    "relation filtering": "relations relation_filtering triple_filling",
     ANSWER_GENERATION: "answer_trying",
-    QUESTION_SIMPLIFYING: "simplifying simplifying_expert critic linguist fused_agent",
-    OTHER: "own_knowledge",
+    "question simplifying": "simplifying simplifying_expert critic linguist fused_agent",
+    "other": "own_knowledge",
 }
 """The class of errors of each agent (DoG, figure 5; the topic entity is given in the paper)."""
 MAX_LADDER_HOPS = 4

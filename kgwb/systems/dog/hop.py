@@ -481,11 +481,8 @@ def _read_paths(rows: Sequence[Row], direction: Direction) -> list[_Path]:
 def _list_unconnected(head: Head, paths: Sequence[_Path]) -> list[str]:
     """Return the labels of the vertices of a head from which no path was found; blank nodes are left out."""
     heads = {path.head for path in paths}
-    labels = []
-    for value in head.values:
-        if value.term not in heads and not isinstance(value.term, BNode):
-            labels.append(value.label)
-    return labels
+    unconnected = [value for value in head.values if value.term not in heads]
+    return [value.label for value in unconnected if not isinstance(value.term, BNode)]
 
 
 def _find_unnamed_nodes(tails: Sequence[Term], head: Head, run: Run) -> set[Term]:
@@ -596,9 +593,8 @@ def _make_filled_triples(
     shown = triples[:limit]
     if len(shown) < len(triples):
         run.note(f"a model sees {limit} of {len(triples):,} triples (fan_out)")
-    found = set()
-    for path in chain(*paths_by_tail.values()):
-        found.add((path.head, path.tail, path.second_hop))
+    found_paths = chain(*paths_by_tail.values())
+    found = {(path.head, path.tail, path.second_hop) for path in found_paths}
     filled = FilledTriples(
         "list",
         tuple(values),
