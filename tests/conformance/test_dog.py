@@ -515,26 +515,6 @@ def test_answer_trying_ends_the_walk(name: str) -> None:
     assert "iteration[hop 2]" not in keys(run)
 
 
-@violated_by(
-    HOP,
-    'if reply.sufficient == "yes" and not reply.answers:',
-    'if reply.sufficient == "yes" and False:',
-)
-@violated_by(
-    HOP, 'if reply.sufficient == "no" and reply.answers:', 'if reply.sufficient == "no" and False:'
-)
-@pytest.mark.parametrize("contradiction", ["yes", "no"])
-def test_answer_trying_a_decision_that_contradicts_itself_is_asked_for_again(
-    contradiction: str,
-) -> None:
-    found = ["Denis Villeneuve"] if contradiction == "no" else []
-    wrong = {"sufficient": contradiction, "reason": "", "answers": found}
-    model = two_hops(answer_trying=[wrong, trying("Denis Villeneuve")])
-    run, _ = walk("paper", model, "Who directed [Arrival]?")
-    assert answer_of(run).labels == ("Denis Villeneuve",)
-    assert [request.seed for request in requests_to(model, "answer_trying")] == [7, 8]
-
-
 @conforms(
     "Answer Trying",
     "triples that do not suffice lead to simplifying, and to another hop",
@@ -881,24 +861,6 @@ def test_figure_3_the_number_of_rounds(rounds: int) -> None:
     fast="5",
     switched_by="filtering_exemplars",
 )
-@violated_by(HOP, "max_examples=settings.filtering_example_count", "max_examples=5")
-@pytest.mark.parametrize(
-    ("name", "answers", "count"),
-    [
-        ("paper", "model", 10),
-        ("reference", "model", 3),
-        ("reference", "tails", 5),
-        ("fast", "model", 5),
-    ],
-)
-def test_implementation_settings_exemplars_of_relation_filtering(
-    name: str, answers: str, count: int
-) -> None:
-    _, model = walk(name, two_hops(), answers=answers, iteration_limit=2)
-    counts = map(example_count, requests_to(model, "relation_filtering"))
-    assert set(counts) == {count}
-
-
 @conforms(
     "Implementation Settings",
     "10 exemplars for answer trying",
@@ -906,24 +868,24 @@ def test_implementation_settings_exemplars_of_relation_filtering(
     fast="5",
     switched_by="trying_exemplars",
 )
-@by_profile(paper=10, reference=5, fast=5)
-def test_implementation_settings_exemplars_of_answer_trying(name: str, expected: int) -> None:
-    _, model = walk(name, two_hops())
-    assert set(map(example_count, requests_to(model, "answer_trying"))) == {expected}
-
-
 @conforms(
     "Implementation Settings",
     "one exemplar for question simplifying",
     setting="simplifying_exemplars",
 )
+@violated_by(HOP, "max_examples=settings.filtering_example_count", "max_examples=5")
 @violated_by(
     SETTINGS, "simplifying_exemplars: ExampleCount = 1", "simplifying_exemplars: ExampleCount = 2"
 )
-@in_each_profile
-def test_implementation_settings_one_exemplar_for_each_role(name: str) -> None:
+@by_profile(paper=(10, 10, 1), reference=(3, 5, 1), fast=(5, 5, 1))
+def test_implementation_settings_exemplars(name: str, expected: tuple[int, ...]) -> None:
     _, model = walk(name, two_hops())
-    assert set(map(example_count, requests_to(model, *ROLES))) == {1}
+    modules = (["relation_filtering"], ["answer_trying"], ROLES)
+    for prompts, count in zip(modules, expected, strict=True):
+        assert set(map(example_count, requests_to(model, *prompts))) == {count}
+    if name == "reference":
+        _, model = walk(name, two_hops(), answers="tails", iteration_limit=2)
+        assert set(map(example_count, requests_to(model, "relation_filtering"))) == {5}
 
 
 @conforms("Figure 4", "the exemplars of the three modules are varied one module at a time")

@@ -36,7 +36,7 @@ from conformance.whole_runs import (
     run_to_end,
 )
 from kgwb.cli import main
-from kgwb.errors import GraphError, GraphTimeoutError, QueryError, SettingError
+from kgwb.errors import SettingError
 from kgwb.llm import ChatRequest, Scripted
 from kgwb.run import Run
 from kgwb.systems.triad.gold import collect_linked_iris
@@ -146,9 +146,9 @@ def test_the_prompts_have_the_guidelines_of_the_appendix_examples_and_a_chain_of
 @pytest.mark.parametrize(
     ("reply", "problem"),
     [
-        pytest.param({"reason": "", "triplets": [["Dune", "by"]]}, "lacks a part", id="1"),
-        pytest.param({"reason": "", "triplets": []}, "give 1 to", id="2"),
-        pytest.param(triplets("Dune | by | ?a person"), "is no variable", id="5"),
+        ({"reason": "", "triplets": [["Dune", "by"]]}, "lacks a part"),
+        ({"reason": "", "triplets": []}, "give 1 to"),
+        (triplets("Dune | by | ?a person"), "is no variable"),
     ],
 )
 @conforms("appendix B, triplets 1", "a triplet is <entity1, relation, entity2>")
@@ -627,30 +627,6 @@ def test_every_combination_is_a_query_and_those_without_a_result_are_eliminated(
     assert len(queries.kept) + len(queries.empty) == 2 * 4 * 4
     assert {"Gentilly", "Missoula"} < {query.results[0] for query in queries.kept}
     assert all(query.rows == 0 for query in queries.empty)
-
-
-@violated_by(
-    DECISION_MAKER,
-    "except (QueryError, GraphTimeoutError) as error:",
-    "except ZeroDivisionError as error:",
-)
-@pytest.mark.parametrize("error", [QueryError("refused"), GraphTimeoutError("too slow")])
-def test_a_query_that_the_graph_cannot_run_has_no_result(
-    error: GraphError, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    graph = films()
-    select = graph.select
-
-    def fail_about_lynch(query: str) -> Any:
-        if query == filled("lynchs_dune")["sparql"]:
-            raise error
-        return select(query)
-
-    monkeypatch.setattr(graph, "select", fail_about_lynch)
-    run, _ = as_published(kg=graph, query_choice=filled("dune"))
-    assert answer_of(run).labels == ("Gentilly",)
-    queries = run.output("queries[try 1/parsing]")
-    assert (len(queries.kept), len(queries.empty)) == (1, 1)
 
 
 @conforms(

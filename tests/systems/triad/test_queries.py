@@ -10,21 +10,20 @@ from triads import (
     triad,
 )
 
-from kgwb.errors import GraphTimeoutError
+from kgwb.errors import GraphError, GraphTimeoutError, QueryError
 from kgwb.llm import Scripted
 
-TOO_SLOW = Mock(side_effect=GraphTimeoutError("too slow"))
 
-
-def test_a_query_that_takes_too_long_has_no_result_but_a_note(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("error", [QueryError("refused"), GraphTimeoutError("too slow")])
+def test_a_query_that_the_graph_cannot_run_has_no_result_but_a_note(
+    error: GraphError, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kg = films()
     run = triad(Scripted(SCRIPT), kg=kg, settings=TRIAD.settings(tries=1)).go(until="template")
-    monkeypatch.setattr(kg, "select", TOO_SLOW)
-    monkeypatch.setattr(kg, "ask", TOO_SLOW)
+    monkeypatch.setattr(kg, "select", Mock(side_effect=error))
+    monkeypatch.setattr(kg, "ask", Mock(side_effect=error))
     run.go()
     [empty, _] = run.output("queries[try 1/parsing]").empty
     assert empty.reads in answer_of(run).reason
     [note] = run["queries[try 1/parsing]"].notes
-    assert "too slow" in note
+    assert error.message in note
