@@ -3,7 +3,6 @@
 Its code is not published, so that there is no profile ``reference``.
 """
 
-import json
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -35,7 +34,6 @@ from conformance.whole_runs import (
     read_cases,
     run_to_end,
 )
-from kgwb.cli import main
 from kgwb.errors import SettingError
 from kgwb.llm import ChatRequest, Scripted
 from kgwb.run import Run
@@ -1007,18 +1005,6 @@ def test_a_role_can_have_a_model_of_its_own() -> None:
     assert run.answer
     with pytest.raises(SettingError, match="generalst"):
         triads.triad({"generalst": weak})
-
-
-def test_a_role_has_a_model_of_its_own_from_the_terminal(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run_file = tmp_path / "run.jsonl"
-    given = ["ask", "--kg", "films", "--system", "triad", "Who directed Arrival?"]
-    weak = ["--agent-model", "generalist=rules", "--save", str(run_file)]
-    assert main([*given, *weak]) == 0
-    header = json.loads(run_file.read_text().splitlines()[0])
-    assert header["models"]["generalist"] == "rules"
-    assert kgwb.load_run(run_file).answer
 
 
 @conforms("section 4.3, D-uri", "the selection of URIs is replaced by URI matching")
