@@ -1056,22 +1056,16 @@ def make_tangled_runs() -> WholeRuns:
     """Walks over TANGLED: several heads and tails, replies that are refused, and every kind of answer."""
     graph = open_in_order(TANGLED)
     runs: dict[str, tuple[Run, Scripted]] = {}
-    for profile_name, (name, case) in product(
-        ("paper", "fast"), read_cases("dog")["tangled"].items()
-    ):
+    cases = read_cases("dog")
+    for profile_name, (name, case) in product(("paper", "fast"), cases["tangled"].items()):
         relations, options = case["relations"], case.get("options", {})
         tried = [
             trying(*told) if isinstance(told, list) else told for told in case.get("tried", ())
         ]
         model = two_hops(
-            topic_entity={"entities": ["Who"]},
+            **cases["replies"],
             relation_filtering=[filtering(name) for name in (*relations, *relations[-1:] * 2)],
             answer_trying=[*tried, *(tried[-1:] or [trying()]) * 2],
-            simplifying_expert=remark("And [it]?"),
-            critic=remark("And [that]?"),
-            linguist=remark("And then [that]?"),
-            fused_agent=[remark("And [it]?"), *[remark("And [South] and [Rom (old)]?")] * 5],
-            own_knowledge={"answers": [" Ann ", "", "Ann", "ann"]},
         )
         limit = options.get("iteration_limit", len(relations))
         run = begun(

@@ -1150,10 +1150,7 @@ def make_tangled_runs() -> WholeRuns:
         by_number = {
             **replies,
             **dict.fromkeys(("entity_choice", "relation_choice"), take_two),
-            "answer_type": {"type": "select"},
-            "query_choice_judgement": choice(1),
-            "own_knowledge_fact": {"answer": "1,234"},
-            "own_knowledge_truth": {"answer": "True"},
+            **cases["replies"],
         }
         fast = {"own_knowledge": True, "tries": 2, "entities": 2, "relations": 2}
         run, model = triads.begun(f"How many? {name}", settings=fast, kg=graph, **by_number)
