@@ -138,13 +138,9 @@ def _joins_opposite_facts(query: CandidateQuery, combination: Combination) -> bo
 
     Of "a stands in for b" and "b stands in for a", only one would be left then.
     """
-    expected = 0
-    iris = set()
-    directions = set()
-    for predicate in combination:
-        expected += 1 if predicate.onward is None else 2
-        iris.add(predicate.iri)
-        directions.add((predicate.iri, predicate.direction))
+    expected = sum(1 if predicate.onward is None else 2 for predicate in combination)
+    iris = {predicate.iri for predicate in combination}
+    directions = {(predicate.iri, predicate.direction) for predicate in combination}
     return len(query.patterns) < expected and len(iris) < len(directions)
 
 

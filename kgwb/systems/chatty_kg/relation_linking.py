@@ -391,11 +391,9 @@ def _find_type_predicates(fact: Fact, paths: PathsByEnd, run: Run) -> list[Ranke
             classes.setdefault(predicate, []).append(class_iri)
     iris = sorted(classes)
     names = run.kg.names(iris)
-    predicates = []
-    for iri in iris:
-        with_instances = tuple(sorted(classes[iri]))
-        predicates.append(RankedPredicate(iri, names[iri], "out", 1.0, with_instances))
-    return predicates
+    return [
+        RankedPredicate(iri, names[iri], "out", 1.0, tuple(sorted(classes[iri]))) for iri in iris
+    ]
 
 
 def _find_connecting_predicates(fact: Fact, paths: PathsByEnd, run: Run) -> set[Pair] | None:

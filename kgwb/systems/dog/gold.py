@@ -143,9 +143,10 @@ def make_topic_rung(run: Run, gold: GoldQuery) -> Rung | None:
     """
     topics: TopicEntities | None = get_output(run, "topic_entity")
     names = []
+    links = _read_links(run)
     for vertex in find_gold_paths(gold):
-        name = _find_linked_name(vertex, topics, run)
-        names.append(name or gold.names.get(f"<{vertex}>", ""))
+        linked_names = [name for name, iri in links.items() if iri == vertex]
+        names += linked_names[:1] or [gold.names.get(f"<{vertex}>", "")]
     plain_question = remove_brackets(run.question)
     corrected = bracket_names(plain_question, [name for name in names if name])
     if not corrected.entities:
@@ -155,13 +156,14 @@ def make_topic_rung(run: Run, gold: GoldQuery) -> Rung | None:
     return Rung("topic_entity", {"topic_entity": corrected})
 
 
-def _find_linked_name(vertex: URIRef, topics: TopicEntities | None, run: Run) -> str:
-    """Return the first topic entity that the run linked to a vertex; "" if there is none."""
+def _read_links(run: Run) -> dict[str, URIRef | None]:
+    """Return the vertex that the run linked each topic entity to; None if it linked it to none."""
+    topics: TopicEntities | None = get_output(run, "topic_entity")
+    links = {}
     for name in topics.entities if topics else ():
         link = get_output(run, f"entity_linking[{name}]")
-        if link and link.vertex and link.vertex.iri == vertex:
-            return name
-    return ""
+        links[name] = link.vertex.iri if link and link.vertex else None
+    return links
 
 
 def make_vertex_rung(run: Run, gold: GoldQuery) -> Rung | None:
@@ -171,13 +173,11 @@ def make_vertex_rung(run: Run, gold: GoldQuery) -> Rung | None:
     ``make_link_rung`` says which agent is blamed. Returns None if no gold vertex or no such topic
     entity is left.
     """
-    topics: TopicEntities | None = get_output(run, "topic_entity")
     missing = set(find_gold_paths(gold))
     unlinked = []
-    for name in topics.entities if topics else ():
-        link = get_output(run, f"entity_linking[{name}]")
-        if link and link.vertex and link.vertex.iri in missing:
-            missing.remove(link.vertex.iri)
+    for name, iri in _read_links(run).items():
+        if iri in missing:
+            missing.remove(iri)
         else:
             unlinked.append(name)
 

@@ -217,7 +217,7 @@ def fill_template(
         mention = _read_end(slot, mentions)
         if mention in term_of:
             return term_of[mention]
-        return predicates.get(_read_end(slot, list(predicates)), slot)
+        return predicates.get(_read_end(slot, predicates), slot)
 
     def fill_part(match: re.Match[str]) -> str:
         """Return a matched triple with its terms in the wanted order, and what is no triplet with filled slots."""
@@ -251,11 +251,10 @@ def _find_triplet(subject: str, relation: str, object_: str, triplets: Triplets)
     triplet with the ends in the same order goes before one with the ends swapped.
     """
     for ends in ((subject, object_), (object_, subject)):
-        between = [triplet for triplet in triplets if triplet.ends == ends]
-        name = _match_name(relation, [triplet.relation for triplet in between])
-        for triplet in between:
-            if triplet.relation == name:
-                return triplet
+        between = {each.relation: each for each in triplets if each.ends == ends}
+        name = _match_name(relation, between)
+        if name is not None:
+            return between[name]
     return None
 
 
@@ -266,14 +265,14 @@ def _make_slot_pattern(names: Iterable[str]) -> str:
     return rf"<\s*(?:{alternatives})\s*>"
 
 
-def _read_end(text: str, mentions: Sequence[str]) -> str:
+def _read_end(text: str, mentions: Iterable[str]) -> str:
     """Return the mention that a slot means, "" if it means none; a variable as it is."""
     if text.startswith("?"):
         return text
     return _match_name(text[1:-1], mentions) or ""
 
 
-def _match_name(text: str, names: Sequence[str]) -> str | None:
+def _match_name(text: str, names: Iterable[str]) -> str | None:
     """Return the name that the text of a slot means: the equal one, else the only one equal but for letter case.
 
     None if there is no such name. White space does not count.
