@@ -58,31 +58,19 @@ class ComparedRun(NamedTuple):
     state: RunState
 
 
-class AnswerSide(NamedTuple):
-    """One of two runs at the top of a comparison, as the template shows it."""
-
-    letter: Html
-    name: str
-    setup: str
-    answer_banner: Html
-
-
 def render_comparison(first: ComparedRun, second: ComparedRun) -> Html:
     """Render two runs: their answers, and their steps beside each other.
 
     Each run is given with its name, and has a letter, A or B. If the second one mutes more triples,
     it is said whether the answer stands without them.
     """
-    sides = []
-    for letter, (name, state) in zip(SIDE_LETTERS, (first, second), strict=True):
-        setup = setup_text(state.run)
-        banner = render_answer_banner(state)
-        sides.append(AnswerSide(letter, name, setup, banner))
     differences = compare_steps(first.state.steps, second.state.steps)
     runs = (first.state.run, second.state.run)
     return render_template(
         "show/templates/comparison.html",
-        sides=sides,
+        sides=zip(SIDE_LETTERS, (first, second), strict=True),
+        setup_text=setup_text,
+        render_answer_banner=render_answer_banner,
         muting_verdict=_render_muting_verdict(first.state, second.state),
         differences=render_differences(differences, runs),
     )
@@ -105,14 +93,10 @@ def _render_muting_verdict(full: RunState, muted: RunState) -> Html:
     if len(triples) > 1:
         without = pluralize(len(triples), "muted triple")
     verdict = state_badge("doubt", f"The answer does not stand without {without}.")
-    full_values = _values_of(full.answer)
-    muted_values = _values_of(muted.answer)
-    if full_values == muted_values:
+    if _values_of(full.answer) == _values_of(muted.answer):
         verdict = state_badge("done", f"The answer stands without {without}.")
-    outputs = [step.output for step in muted.steps.values()]
-    has_survey = any(isinstance(output, Survey) for output in outputs)
     remark = Html()
-    if has_survey:
+    if any(isinstance(step.output, Survey) for step in muted.steps.values()):
         remark = muted_text(" The survey of the graph still counts muted triples.")
     return div("band", verdict, remark)
 
@@ -123,44 +107,6 @@ def _values_of(answer: Answer) -> set[object]:
 
 
 # Differences
-
-
-class OutputSide(NamedTuple):
-    """What one of two steps decided, as the template shows it."""
-
-    letter: Html
-    badge: Html
-    output: Html
-
-
-class DifferentDecision(NamedTuple):
-    """The first decision that differs, as the template shows it."""
-
-    icon: Html
-    agent_name: str
-    subject: str
-    sides: list[OutputSide]
-
-
-class SameSteps(NamedTuple):
-    """Steps that are the same, as the template shows them: one line that expands."""
-
-    outcomes: Html
-    is_same: bool = True
-
-
-class DifferentStep(NamedTuple):
-    """A step that differs, as the template shows it."""
-
-    icon: Html
-    agent_name: str
-    subject: str
-    first: Html
-    """The outcome of the first run, with the words marked that the second lacks."""
-    second: Html
-    details: Html
-    """All parts of the step that differ, collapsed."""
-    is_same: bool = False
 
 
 def render_differences_page(differences: Differences) -> str:
@@ -178,20 +124,20 @@ def render_differences(differences: Differences, runs: Sequence[Run] = ()) -> Ht
     context = RenderContext(_names_in(differences))
     if runs:
         context = replace(context, prefixes=prefixes_of(runs[0]))
-    rows: list[SameSteps | DifferentStep] = []
+    rows: list[Html] = []
     shown: dict[Sides, str] = {}
     for are_same, pairs in groupby(differences.leaves, _is_same):
         if are_same:
-            rows.append(_same_steps(list(pairs), key=f"same-{len(rows)}"))
+            rows.append(_render_same_steps(list(pairs), key=f"same-{len(rows)}"))
             continue
         for pair in pairs:
-            rows.append(_different_step(pair, runs, context, shown))
+            rows.append(_render_different_step(pair, runs, context, shown))
     message = NO_DIFFERENT_DECISION
     if all(map(_is_same, differences)):
         message = NO_DIFFERENCE
     return render_template(
         "show/templates/differences.html",
-        decision=_different_decision(differences, runs, context),
+        decision=_render_decision(differences.first_difference, runs, context),
         message=message,
         letters=join(*SIDE_LETTERS),
         rows=rows,
@@ -235,29 +181,24 @@ def _render_icon(pair: StepDifference, runs: Sequence[Run], *, small: bool = Fal
     return agent_kind_badge(kind, small=small)
 
 
-def _different_decision(
-    differences: Differences, runs: Sequence[Run], context: RenderContext
-) -> DifferentDecision | None:
-    """Return the first decision that differs, with both outputs in full; None if none differs.
+def _render_decision(
+    pair: StepDifference | None, runs: Sequence[Run], context: RenderContext
+) -> Html:
+    """Render the first decision that differs, with both outputs in full; nothing for None.
 
     An output that a person put in has a badge. ``runs`` are the two runs, or none: then there is no
     icon.
     """
-    pair = differences.first_difference
     if pair is None:
-        return None
+        return Html()
     sides = []
-    for letter, side in zip(SIDE_LETTERS, (pair.first, pair.second), strict=True):
-        badge = Html()
-        if side is not None and side.origin == "by hand":
-            badge = state_badge("hand", "by hand")
-        output = _render_output(side, context)
-        sides.append(OutputSide(letter, badge, output))
-    step = _either_step(pair)
-    return DifferentDecision(
+    for letter, step in zip(SIDE_LETTERS, (pair.first, pair.second), strict=True):
+        sides.append((letter, step, _render_output(step, context)))
+    return render_template(
+        "show/templates/decision.html",
         icon=_render_icon(pair, runs),
-        agent_name=display_name(step.agent),
-        subject=subject_text(step),
+        agent=agent_of_key(pair.key),
+        subject=subject_text(_either_step(pair)),
         sides=sides,
     )
 
@@ -276,8 +217,8 @@ def _render_output(step: Step | None, context: RenderContext) -> Html:
     return render(step.output, context)
 
 
-def _same_steps(pairs: Sequence[StepDifference], key: str) -> SameSteps:
-    """Return the row of several steps that are the same: "3 steps the same", which expands.
+def _render_same_steps(pairs: Sequence[StepDifference], key: str) -> Html:
+    """Render the row of several steps that are the same: "3 steps the same", which expands.
 
     Expanded, it shows the agent and the outcome of each. ``key`` tells the rows of one table apart.
     """
@@ -288,28 +229,28 @@ def _same_steps(pairs: Sequence[StepDifference], key: str) -> SameSteps:
             outcomes.append(f"{name}: {pair.first.outcome}")
     count = pluralize(len(pairs), "step")
     title = muted_text(f"{count} the same")
-    text = ", ".join(outcomes)
-    return SameSteps(collapsible(title, text, key=key))
+    same = collapsible(title, ", ".join(outcomes), key=key)
+    return div("cmp same", span("sign", "="), div("wide", same))
 
 
-def _different_step(
+def _render_different_step(
     pair: StepDifference, runs: Sequence[Run], context: RenderContext, shown: dict[Sides, str]
-) -> DifferentStep:
-    """Return the row of a step that differs: both outcomes, different words marked, and the details.
+) -> Html:
+    """Render the row of a step that differs: both outcomes, different words marked, and the details.
 
     The details are all parts of the step that differ, collapsed. ``shown`` has the lines of the rows
     above, see ``_render_different_sections``.
     """
     first, second = _render_outcomes(pair)
     sections = _render_different_sections(pair, context, shown)
-    title = muted_text("in full")
-    return DifferentStep(
+    return render_template(
+        "show/templates/different_step.html",
         icon=_render_icon(pair, runs, small=True) or span("sign", "≠"),
-        agent_name=display_name(agent_of_key(pair.key)),
+        agent=agent_of_key(pair.key),
         subject=subject_text(_either_step(pair)),
         first=first,
         second=second,
-        details=collapsible(title, *sections, key=f"full-{pair.key}"),
+        details=collapsible(muted_text("in full"), *sections, key=f"full-{pair.key}"),
     )
 
 

@@ -6,6 +6,7 @@ Markup is an ``Html``. Anything else is escaped where it is put into an element.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from functools import cache, lru_cache
@@ -19,7 +20,16 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from jinja2.ext import Extension
 
 from kgwb.show.static_form import VOID_ELEMENTS, load_style, make_static
-from kgwb.text import MAX_LABEL_CHARS, and_more, common_prefix_length, remove_controls, shorten
+from kgwb.text import (
+    MAX_LABEL_CHARS,
+    and_more,
+    common_prefix_length,
+    display_name,
+    pluralize,
+    remove_controls,
+    shorten,
+    single_line,
+)
 
 MAX_ROWS = 60
 """Rows of a table that are shown; the number of the others stands below it."""
@@ -115,10 +125,11 @@ def _template_environment() -> Environment:
 
     Every value of a template is escaped unless it is Html, and a missing one raises UndefinedError.
     A template is read once in a process: to look for a newer file at every use costs time, above
-    all while another thread computes.
+    all while another thread computes. The functions of this module are there as ``h``:
+    ``{{ h.button("Run", "run") }}``.
     """
     package = Path(__file__).parent.parent
-    return Environment(
+    environment = Environment(
         loader=FileSystemLoader(package),
         auto_reload=False,
         autoescape=True,
@@ -128,9 +139,17 @@ def _template_environment() -> Environment:
         lstrip_blocks=True,
         extensions=[WithoutBreaksAtBlocks],
     )
+    environment.globals.update(
+        h=sys.modules[__name__],
+        display_name=display_name,
+        pluralize=pluralize,
+        shorten=shorten,
+        single_line=single_line,
+    )
+    return environment
 
 
-def render_template(name: str, **values: object) -> Html:
+def render_template(name: str, /, **values: object) -> Html:
     """Render a template of the package, such as "show/templates/run.html".
 
     Values are escaped unless they are Html. Raises jinja2's UndefinedError if a value is missing.
@@ -377,6 +396,12 @@ def button(
         aria_disabled="true" if disabled else None,
         **named,
     )
+
+
+def text_input(name: str, label: str, value: object = "", **attributes: object) -> Html:
+    """Render a text field of one line. ``label`` is read out by screen readers."""
+    attributes = {"autocomplete": "off", "id": f"typed-{name}", **attributes}
+    return tag("input", type="text", name=name, value=value, aria_label=label, **attributes)
 
 
 def tabs(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 from rdflib import BNode, Literal, URIRef
 
@@ -30,8 +31,6 @@ from kgwb.show.form import field_label
 from kgwb.show.html import (
     MAX_ROWS,
     Html,
-    bar,
-    button,
     collapsible,
     div,
     join,
@@ -39,7 +38,6 @@ from kgwb.show.html import (
     render_template,
     score_bar,
     span,
-    state_badge,
     table,
     tag,
 )
@@ -111,22 +109,15 @@ def render_table(records: Sequence[Any], context: RenderContext) -> Html:
     of the first record; a record without such a field has an empty cell.
     """
     first = records[0]
-    rows = []
     if not is_record(first):
-        for value in records:
-            cell = render_cell(value, "", context)
-            rows.append([cell])
-        return table((), rows)
-    columns = []
-    for field in shown_fields(first):
-        if _is_filled(field.name, records):
-            columns.append(field)
+        return table((), [[render_cell(value, "", context)] for value in records])
+    columns = [field for field in shown_fields(first) if _is_filled(field.name, records)]
+    rows = []
     for record in records:
         cells = []
         for column in columns:
             value = getattr(record, column.name, "")
-            cell = render_cell(value, column.mark, context)
-            cells.append(cell)
+            cells.append(render_cell(value, column.mark, context))
         rows.append(cells)
     headings = [field_label(column.name) for column in columns]
     return table(headings, rows)
@@ -165,11 +156,7 @@ def _render_json(value: Any, context: RenderContext) -> Html:
 
 def _is_filled(field_name: str, records: Sequence[Any]) -> bool:
     """Return whether any of the records has a value in a field that is not in EMPTY_VALUES."""
-    for record in records:
-        value = getattr(record, field_name, None)
-        if value not in EMPTY_VALUES:
-            return True
-    return False
+    return any(getattr(record, field_name, None) not in EMPTY_VALUES for record in records)
 
 
 def render_cell(value: Any, mark: str, context: RenderContext) -> Html:
@@ -222,29 +209,13 @@ def _render_items(items: Sequence[Any], context: RenderContext) -> Html:
     if items and all(map(_is_triple, items)):
         return render_triples(items, context)
     if items and isinstance(items[0], URIRef):
-        lines = []
-        for iri in items:
-            curie = render_curie(iri, context)
-            lines.append(div("", curie))
-        return join(*lines)
-    texts = [one_line(item) for item in items]
-    line = ", ".join(texts)
-    return tag("bdi", shorten(line))
+        return join(*(div("", render_curie(iri, context)) for iri in items))
+    return tag("bdi", shorten(", ".join(map(one_line, items))))
 
 
 MAX_DEGREE = 1_000
 """Degrees of vertices are counted up to this number."""
 NO_CANDIDATE_LABEL = "none of these: it is not in the graph"
-
-
-class Choice(NamedTuple):
-    """An option that a person can choose, as the template shows it."""
-
-    position: int
-    """-1 for choosing none of the options."""
-    label: object
-    action: str
-    is_selected: bool
 
 
 def render_choices(
@@ -259,15 +230,11 @@ def render_choices(
     the other rows say "take this one", and a click on a row sends the event "take" with its
     position. ``options`` are HTML or texts; ``none_label`` stands in the last row.
     """
-    choices = []
-    for position, option in enumerate(options):
-        choices.append(Choice(position, option, "take this one", position in selected))
     no_option = span("soft", none_label)
-    choices.append(Choice(-1, no_option, "take none", -1 in selected))
     return render_template(
         "show/templates/choices.html",
-        choices=choices,
-        selected_badge=state_badge("kept", "taken"),
+        options=[*enumerate(options), (-1, no_option)],
+        selected=selected,
         is_interactive=context.is_interactive,
     )
 
@@ -282,16 +249,11 @@ def render_link(link: Link, context: RenderContext) -> Html:
     candidates = list(dict.fromkeys(link.candidates))
     candidates += [vertex for vertex in link.vertices if vertex not in candidates]
     shown = candidates[:MAX_ROWS]
-    selected = []
-    for vertex in link.vertices:
-        if vertex in shown:
-            selected.append(shown.index(vertex))
-    if not selected:
-        selected = [-1]
+    selected = [shown.index(vertex) for vertex in link.vertices if vertex in shown]
     options = [_render_candidate_with_degree(candidate, context) for candidate in shown]
     omitted = len(link.candidates) - len(shown)
     parts = [
-        render_choices(options, selected, NO_CANDIDATE_LABEL, context),
+        render_choices(options, selected or [-1], NO_CANDIDATE_LABEL, context),
         _render_omitted(omitted),
     ]
     if link.reason:
@@ -301,35 +263,18 @@ def render_link(link: Link, context: RenderContext) -> Html:
     return join(*parts)
 
 
-class RankedCandidate(NamedTuple):
-    """A candidate with its score, as the template shows it."""
-
-    label: Html
-    score: str
-    score_bar: Html
-
-
 def render_retrieved(retrieved: RetrievedCandidates, context: RenderContext) -> Html:
     """Render the candidates that the label search found, with their scores, and how it searched.
 
     At most MAX_ROWS candidates are shown, each with its score as a number and a bar, and then how
     many more there are. In an interactive context, questions about candidates can be asked below.
     """
-    candidates = []
-    for candidate in retrieved.candidates[:MAX_ROWS]:
-        ranked = RankedCandidate(
-            label=_render_candidate_with_degree(candidate, context),
-            score=f"{candidate.score:.2f}",
-            score_bar=bar(candidate.score),
-        )
-        candidates.append(ranked)
     return render_template(
         "show/templates/retrieved.html",
-        summary=str(retrieved),
-        method=f" by {retrieved.how}" if retrieved.how else "",
-        candidates=candidates,
+        retrieved=retrieved,
+        candidates=retrieved.candidates[:MAX_ROWS],
+        render_candidate=partial(_render_candidate_with_degree, context=context),
         omitted=_render_omitted(len(retrieved.candidates) - MAX_ROWS),
-        query=shorten(retrieved.query),
         candidate_queries=_render_candidate_queries(retrieved, context),
     )
 
@@ -366,14 +311,10 @@ def _render_candidate_queries(record: RetrievedCandidates | Link, context: Rende
     """
     if not context.is_interactive:
         return Html()
-    degrees_button = Html()
-    if record.candidates and "degrees" not in context.graph_results:
-        degrees_button = button("Show degrees", "degrees")
     return render_template(
         "show/templates/candidate_queries.html",
         label=f"Is this among the candidates for “{record.entity}”?",
-        search_button=button("Look for it", "where"),
-        degrees_button=degrees_button,
+        can_show_degrees=record.candidates and "degrees" not in context.graph_results,
         reply=render_graph_result("where", context),
     )
 

@@ -5,19 +5,18 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
-from kgwb.llm.base import SHOWN_ONCE, DataNotice
+from kgwb.llm.base import SHOWN_ONCE, ChatReply, DataNotice
 from kgwb.records import one_line
 from kgwb.run import Run
 from kgwb.run.agents import AgentSpec, agent_of_key, current_version
 from kgwb.run.answers import Answer
 from kgwb.run.http_protocols import shown_text
-from kgwb.run.models import NewReplies
+from kgwb.run.models import NewReplies, NewReply
 from kgwb.run.steps import (
     Attempt,
     Call,
-    CheckResult,
     Step,
     group_by_supervisor,
     names_in_steps,
@@ -63,7 +62,7 @@ from kgwb.show.timeline import (
     render_waterfall,
     skipped_model,
 )
-from kgwb.text import display_name, format_seconds, pluralize, shorten, shorten_at_word, single_line
+from kgwb.text import display_name, format_seconds, shorten, shorten_at_word, single_line
 
 MAX_BANNER_CHARS = 1_000
 """Characters of the question, and of the answer, at the top."""
@@ -92,8 +91,7 @@ def render_run(run: Run, blamed_step: str = "") -> Html:
     groups = group_by_supervisor(run.steps)
     return render_template(
         "show/templates/run.html",
-        question=shorten(run.question, MAX_BANNER_CHARS),
-        setup=setup_text(run),
+        header=render_question_header(run),
         answer_banner=render_answer_banner(state),
         answer_parts=answer_parts,
         flow_strip=render_pipeline(state),
@@ -152,61 +150,32 @@ def _render_steps(
     context: RenderContext,
     blamed_step: str,
 ) -> list[Html]:
-    """Render the steps of one supervisor, each with those that it supervises inside it.
+    """Render the steps of one supervisor as lines that expand to the step, and to those it supervises.
 
-    ``groups`` are the steps by the key of their supervisor; those at the top stand under None. The
-    step with the key ``blamed_step`` is marked.
+    ``groups`` are the steps by the key of their supervisor; those at the top stand under None. A
+    step that failed, the one with the key ``blamed_step``, which is marked, and a supervisor at the
+    top are expanded at once. ``depth`` is the number of supervisors above the steps.
     """
     rendered = []
+    calls = state.run.calls
     for step in groups.get(supervisor, ()):
         supervised = _render_steps(groups, step.key, depth + 1, state, context, blamed_step)
-        is_blamed = step.key == blamed_step
-        collapsed = _render_collapsed_step(
-            step, depth, supervised, state, context, is_blamed=is_blamed
+        kind = displayed_agent_kind(state.run, step.agent)
+        inputs = _render_input_table(step)
+        line = render_template(
+            "show/templates/run_step.html",
+            step=step,
+            is_blamed=step.key == blamed_step,
+            depth=depth,
+            kind=kind,
+            is_silent=skipped_model(step, kind),
+            state_badge=render_row_badge(step, state.step_state(step.key), False),
+            duration=render_step_time(step),
+            body=render_step_body(step, context, calls, inputs, supervises=bool(supervised)),
+            supervised_steps=supervised,
         )
-        rendered.append(collapsed)
+        rendered.append(line)
     return rendered
-
-
-def _render_collapsed_step(
-    step: Step,
-    depth: int,
-    supervised: list[Html],
-    state: RunState,
-    context: RenderContext,
-    *,
-    is_blamed: bool,
-) -> Html:
-    """Render a step as one line that expands to the step in full and to those it supervises.
-
-    ``supervised`` are these, already rendered. A step that failed or is blamed, and a supervisor at
-    the top, are expanded at once. ``depth`` is the number of supervisors above the step, by which
-    it is indented.
-    """
-    run = state.run
-    kind = displayed_agent_kind(run, step.agent)
-    is_silent = skipped_model(step, kind)
-    badge = Html()
-    if kind != "group":  # the mark of the fold is mark enough
-        badge = agent_kind_badge(kind, small=True, outlined=is_silent)
-    step_state = state.step_state(step.key)
-    supervises = bool(supervised)
-    is_top_supervisor = supervises and depth == 0
-    inputs = _render_input_table(step)
-    return render_template(
-        "show/templates/run_step.html",
-        is_expanded=step.error or is_blamed or is_top_supervisor,
-        is_blamed=is_blamed,
-        depth=depth,
-        kind_badge=badge,
-        agent_name=display_name(step.agent),
-        role=display_name(step.role),
-        state_badge=render_row_badge(step, step_state, False),
-        outcome=step.outcome if step.done else "",
-        duration=render_step_time(step),
-        body=render_step_body(step, context, run.calls, inputs, supervises=supervises),
-        supervised_steps=supervised,
-    )
 
 
 def _render_input_table(step: Step) -> Html:
@@ -232,10 +201,8 @@ def render_step_page(step: Step) -> str:
     inputs = render_inputs(step, context)
     page = render_template(
         "show/templates/step.html",
-        agent_name=display_name(step.agent),
+        step=step,
         subject=subject_text(step),
-        outcome=step.outcome,
-        is_done=step.done,
         body=render_step_body(step, context, step.known_calls, inputs),
     )
     return static_section(page)
@@ -259,18 +226,15 @@ def render_step_body(
     if step.done and not supervises:
         context = replace(context, inputs=tuple(step.inputs.values()))
         output = render(step.output, context)
-    attempts = _shown_attempts(step, calls)
     return render_template(
         "show/templates/step_body.html",
         notes=render_step_notes(step),
         output=output,
         costs=join_with_dots(single_line(step.key), *_cost_and_origin(step, calls)),
-        has_inputs=bool(step.inputs),
-        input_count=pluralize(len(step.inputs), "input"),
+        input_count=len(step.inputs),
         inputs=inputs,
-        has_attempts=bool(attempts),
-        attempt_count=pluralize(len(attempts), "attempt"),
-        attempts=_render_attempt_list(attempts),
+        attempt_count=len(_attempts_of(step, calls)),
+        attempts=render_attempts(step, calls),
     )
 
 
@@ -288,18 +252,14 @@ def render_step_header(state: RunState, key: str, controls: object = "") -> Html
     agent = agent_of_key(key)
     kind = displayed_agent_kind(state.run, agent)
     purpose = state.run.system.agent_spec(agent).purpose
-    is_silent = skipped_model(step, kind)
     badge_icon, badge_label = step_badge(state, step, state.step_state(key))
     facts = _render_step_facts(state, step, agent, kind)
-    subject = ""
-    if step is not None:
-        subject = subject_text(step)
     return render_template(
         "show/templates/step_header.html",
-        kind_badge=agent_kind_badge(kind, outlined=is_silent),
+        kind_badge=agent_kind_badge(kind, outlined=skipped_model(step, kind)),
         purpose=purpose.replace("``", ""),
-        agent_name=display_name(agent),
-        subject=subject,
+        agent=agent,
+        subject=subject_text(step) if step else "",
         state_badge=state_badge(badge_icon, badge_label, pill=True),
         facts=join_with_dots(*facts),
         controls=controls,
@@ -365,9 +325,7 @@ def render_step_notes(step: Step | None) -> Html:
     """
     if step is None:
         return Html()
-    notes = []
-    for text in step.notes:
-        notes.append(note(text, level="calm"))
+    notes = [note(text, level="calm") for text in step.notes]
     if step.error:
         failed = tag("b", "Failed. ")
         notes.append(note(failed, step.error, level="bad"))
@@ -377,15 +335,6 @@ def render_step_notes(step: Step | None) -> Html:
 
 
 # Inputs
-
-
-class ShownInput(NamedTuple):
-    """An input of a step, as the template shows it."""
-
-    name: str
-    origin: str
-    """The agent that it came from."""
-    content: Html
 
 
 def render_inputs(step: Step, context: RenderContext) -> Html:
@@ -403,8 +352,7 @@ def render_inputs(step: Step, context: RenderContext) -> Html:
     inputs = []
     for name, value in step.inputs.items():
         origin = _origin_of_input(step, value, earlier)
-        content = _render_input(value, context)
-        inputs.append(ShownInput(display_name(name), origin, content))
+        inputs.append((name, origin, _render_input(value, context)))
     return render_template("show/templates/inputs.html", inputs=inputs)
 
 
@@ -448,111 +396,44 @@ def render_source(spec: AgentSpec) -> Html:
 # Attempts
 
 
-class ShownAttempt(NamedTuple):
-    """An attempt, as the template shows it."""
-
-    badge: Html
-    cost: str
-    reply: str
-    checks: list[Html]
-    messages: Sequence[tuple[str, str]]
-    """The prompt that was sent: the role and the content of each message."""
-    number: int = -1
-    """The number of the model call in its step, from 0; -1 if the call is not known."""
-    is_put_in: bool = False
-    """Whether a person put in the reply."""
-
-
 def render_attempts(step: Step, calls: Mapping[str, Call], *, can_edit: bool = False) -> Html:
     """Render each attempt: the reply as it came, the checks by name, and the prompt as sent.
 
     Model calls that an agent made by itself stand below the attempts. A step without any is a line
     that says so. With ``can_edit`` each reply has a form in which another one is put in.
     """
-    return _render_attempt_list(_shown_attempts(step, calls), can_edit=can_edit)
-
-
-def _render_attempt_list(attempts: Sequence[ShownAttempt], *, can_edit: bool = False) -> Html:
-    """Render attempts; a text says so if the step made no model call."""
+    attempts = _attempts_of(step, calls)
     if not attempts:
         return div("body soft", "This step made no model call.")
-    path = "show/templates/attempts.html"
-    return render_template(path, attempts=attempts, can_edit=can_edit)
+    return render_template(
+        "show/templates/attempts.html",
+        attempts=attempts,
+        made=step.model_calls,
+        can_edit=can_edit,
+        describe_cost=_describe_cost,
+        shown_text=shown_text,
+    )
 
 
-def _shown_attempts(step: Step, calls: Mapping[str, Call]) -> list[ShownAttempt]:
-    """Return what the template shows of the attempts of a step, and of its other model calls.
+def _attempts_of(step: Step, calls: Mapping[str, Call]) -> list[tuple[Attempt | None, Call | None]]:
+    """Return the attempts of a step with their calls, and then its other model calls.
 
-    Attempts come first; the other calls have no checks.
+    A call that is not known is None, and so is the attempt of a call that was not checked.
     """
-    attempts = []
-    made = step.model_calls
-    for attempt in step.attempts:
-        call = calls.get(attempt.call)
-        attempts.append(_numbered(_shown_attempt(attempt, call), call, made))
-    known = {attempt.call for attempt in step.attempts}
-    for call in made:
-        if call.key not in known:
-            attempts.append(_numbered(_shown_call(call), call, made))
-    return attempts
+    checked = {attempt.call for attempt in step.attempts}
+    return [
+        *((attempt, calls.get(attempt.call)) for attempt in step.attempts),
+        *((None, call) for call in step.model_calls if call.key not in checked),
+    ]
 
 
-def _numbered(attempt: ShownAttempt, call: Call | None, made: Sequence[Call]) -> ShownAttempt:
-    """Return an attempt with the number of its call among those of the step, if it is there.
+def _describe_cost(model_name: str, reply: ChatReply | NewReply, seconds: float) -> str:
+    """Return the model, tokens and seconds of a reply: "rules · 120 + 31 tokens · 4 ms".
 
-    A reply that a person put in says so in place of what it cost.
+    The tokens are those of the prompt and of the reply.
     """
-    if call is None or call not in made:
-        return attempt
-    number = made.index(call)
-    if "put_in" not in call.request:
-        return attempt._replace(number=number)
-    cost = "put in by hand"
-    return attempt._replace(number=number, is_put_in=True, cost=cost)
-
-
-def _shown_attempt(attempt: Attempt, call: Call | None) -> ShownAttempt:
-    """Return what the template shows of an attempt; without its call, no cost and no prompt.
-
-    It has a badge, the cost, the reply, the checks with their problems, and the messages that were
-    sent.
-    """
-    badge = state_badge("bad", "not accepted")
-    if attempt.accepted:
-        badge = state_badge("done", "accepted")
-    cost = ""
-    messages: Sequence[tuple[str, str]] = ()
-    if call is not None:
-        cost = _model_call_cost(call)
-        messages = _sent_messages(call)
-    checks = [_render_check(check) for check in attempt.checks]
-    return ShownAttempt(badge, cost, attempt.reply, checks, messages)
-
-
-def _shown_call(call: Call) -> ShownAttempt:
-    """Return what the template shows of a model call that was not checked."""
-    badge = state_badge("done", "not checked")
-    cost = _model_call_cost(call)
-    return ShownAttempt(badge, cost, call.result.text, [], _sent_messages(call))
-
-
-def _sent_messages(call: Call) -> list[tuple[str, str]]:
-    """Return role and content of each message of a model call, as people read them."""
-    messages = call.request["content"]["messages"]
-    return [(role, shown_text(content)) for role, content in messages]
-
-
-def _model_call_cost(call: Call) -> str:
-    """Return the model, tokens and seconds of a call: "rules · 120 + 31 tokens · 4 ms".
-
-    The tokens are those of the prompt and of the reply. The duration is that of the call when it
-    was made.
-    """
-    reply = call.result
-    model_name = call.request["model"]
     tokens = f"{reply.prompt_tokens} + {reply.completion_tokens} tokens"
-    duration = format_seconds(call.seconds)
-    return f"{model_name} · {tokens} · {duration}"
+    return f"{model_name} · {tokens} · {format_seconds(seconds)}"
 
 
 def render_new_replies(asked: NewReplies, context: RenderContext) -> Html:
@@ -565,21 +446,11 @@ def render_new_replies(asked: NewReplies, context: RenderContext) -> Html:
         label = state_badge("ok", f"reply {number}")
         if reply.text == asked.before:
             label = state_badge("ok", f"reply {number}, as in the record")
-        tokens = f"{reply.prompt_tokens} + {reply.completion_tokens} tokens"
-        seconds = format_seconds(reply.seconds)
-        cost = muted_text(f"{reply.model} · {tokens} · {seconds}")
+        cost = muted_text(_describe_cost(reply.model, reply, reply.seconds))
         head = div("row", label, cost)
         text = render(reply.text, context)
         parts.append(div("stack tight", head, text))
     return div("stack", *parts)
-
-
-def _render_check(check: CheckResult) -> Html:
-    """Render the name of a check with a mark: passed, or failed and then with the problem."""
-    if not check.problem:
-        return state_badge("done", check.name)
-    badge = state_badge("bad", check.name)
-    return div("row", badge, span("", check.problem))
 
 
 def render_notice(notice: DataNotice) -> Html:

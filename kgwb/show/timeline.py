@@ -12,14 +12,13 @@ from kgwb.show.html import (
     AGENT_KIND_LABELS,
     Html,
     agent_kind_badge,
-    icon,
     render_template,
     span,
     state_badge,
     tag,
 )
 from kgwb.show.run_state import STEP_STATES, RunState, displayed_agent_kind, subject_text
-from kgwb.text import display_name, format_seconds, single_line
+from kgwb.text import display_name, format_seconds
 
 NODE_CLASSES = {
     "failed": "lit isbad",
@@ -37,26 +36,6 @@ MIN_BAR_PERCENT = 2.0
 # The flow strip
 
 
-class AgentNode(NamedTuple):
-    """An agent in the flow strip, as the template shows it."""
-
-    key: str
-    """The key of its first step, or its name. A click chooses that."""
-    name: str
-    kind: str
-    icon: Html
-    step_count: int
-    classes: str
-    tooltip: str
-
-
-class Stage(NamedTuple):
-    """A stage of a system in the flow strip, as the template shows it."""
-
-    title: str
-    nodes: list[AgentNode]
-
-
 def render_pipeline(state: RunState, selected: str = "") -> Html:
     """Render the agents of a system by stage, lit as far as the run has come.
 
@@ -66,16 +45,13 @@ def render_pipeline(state: RunState, selected: str = "") -> Html:
     selected_agent = agent_of_key(selected)
     stages = []
     for title, agents in state.run.system.stages:
-        nodes = []
-        for agent in agents:
-            is_selected = agent == selected_agent
-            nodes.append(_agent_node(state, agent, is_selected))
-        stages.append(Stage(title, nodes))
+        nodes = [_render_node(state, agent, agent == selected_agent) for agent in agents]
+        stages.append((title, nodes))
     return render_template("show/templates/flow_strip.html", stages=stages)
 
 
-def _agent_node(state: RunState, agent: str, is_selected: bool) -> AgentNode:
-    """Return the node of an agent: the state of its steps, and whether one has a breakpoint.
+def _render_node(state: RunState, agent: str, is_selected: bool) -> Html:
+    """Render the node of an agent: the state of its steps, and whether one has a breakpoint.
 
     The edge of the node also shows whether a step was set by hand. A click chooses the agent's
     first step, or the agent if it has none.
@@ -93,14 +69,12 @@ def _agent_node(state: RunState, agent: str, is_selected: bool) -> AgentNode:
     keys = [step.key for step in steps] or [agent]
     if not state.run.breakpoints.isdisjoint([agent, *keys]):
         classes.append("stop")
-    icon_name = kind
-    if agent_state == "failed":
-        icon_name = "bad"
-    return AgentNode(
+    return render_template(
+        "show/templates/flow_node.html",
         key=keys[0],
         name=name,
         kind=kind,
-        icon=icon(icon_name),
+        icon="bad" if agent_state == "failed" else kind,
         step_count=len(steps),
         classes=" ".join(classes),
         tooltip=f"{name}: {AGENT_KIND_LABELS[kind]}, {state_label}",
@@ -153,10 +127,7 @@ def timeline_rows(state: RunState) -> list[TimelineRow]:
     """
     steps = state.steps.values()
     depths = step_depths(steps)
-    rows = []
-    for step in steps:
-        row = TimelineRow(step.key, step, depths[step.key])
-        rows.append(row)
+    rows = [TimelineRow(step.key, step, depths[step.key]) for step in steps]
     agents_with_steps = {step.agent for step in steps}
     system = state.run.system
     for spec in system.agents:
@@ -228,34 +199,6 @@ def _sibling_positions(
 # The timeline
 
 
-class TimelineLine(NamedTuple):
-    """A line of the timeline, as the template shows it."""
-
-    key: str
-    depth: int
-    is_selected: bool
-    shortcut: str
-    """The keys on the keyboard that choose the line; "" for none."""
-    has_breakpoint: bool
-    name: str
-    full_name: str
-    """The name with the subject and the number of the occurrence, which tell the steps of one agent apart."""
-    role: str
-    """The displayed name of the role that plays the agent.
-
-    "" if the agent has none, or if it is the role of the line above.
-    """
-    state: str
-    """The state of its step, see ``RunState.step_state``."""
-    supervises: bool
-    """Whether it is a supervisor."""
-    has_step: bool
-    kind_badge: Html
-    state_badge: Html
-    outcome: str
-    time_bar: Html
-
-
 def render_timeline(state: RunState, selected: str, role: str = "") -> Html:
     """Render a line for each step: breakpoint, icon, name, outcome, and its time as a bar.
 
@@ -278,7 +221,7 @@ def render_timeline(state: RunState, selected: str, role: str = "") -> Html:
         if row_role != previous_role:
             role_caption = display_name(row_role)
         previous_role = row_role
-        line = _timeline_line(
+        line = _render_line(
             state,
             row,
             role_caption=role_caption,
@@ -288,11 +231,9 @@ def render_timeline(state: RunState, selected: str, role: str = "") -> Html:
             longest_s=longest_s,
         )
         lines.append(line)
+    paused_position = _paused_position(state, rows)
     return render_template(
-        "show/templates/timeline.html",
-        lines=lines,
-        paused_position=_paused_position(state, rows),
-        is_read_only=bool(state.run.read_only),
+        "show/templates/timeline.html", lines=lines, paused_position=paused_position
     )
 
 
@@ -346,7 +287,7 @@ def _paused_position(state: RunState, rows: Sequence[TimelineRow]) -> int:
     return last
 
 
-def _timeline_line(
+def _render_line(
     state: RunState,
     row: TimelineRow,
     *,
@@ -355,41 +296,40 @@ def _timeline_line(
     shortcut: str,
     supervises: bool,
     longest_s: float,
-) -> TimelineLine:
-    """Return what the template shows of a row: badges, texts, classes, and the bar of its time.
+) -> Html:
+    """Render a row: badges, texts, classes, and the bar of its time.
 
-    ``longest_s`` is the time of the longest bar, in seconds, and ``shortcut`` a key that selects
-    the row.
+    ``longest_s`` is the time of the longest bar, in seconds, and ``shortcut`` has the keys on the
+    keyboard that choose the row. ``role_caption`` is "" if the role is that of the row above. The
+    full name has the subject and the number of the occurrence, which tell the steps of one agent
+    apart.
     """
     step = row.step
     step_state = state.step_state(row.key)
     agent = agent_of_key(row.key)
     name = display_name(agent)
     kind = displayed_agent_kind(state.run, agent)
-    is_silent = skipped_model(step, kind)
-    outcome = _outcome_text(row, step_state, supervises)
-    has_breakpoint = not state.run.breakpoints.isdisjoint([row.key, agent])
     full_name = name
     if step is not None and step.subject:
         full_name = f"{name} {subject_text(step)}"
     _, _, occurrence = row.key.rpartition("#")
     if occurrence.isdigit():
         full_name = f"{full_name}, {occurrence}"
-    return TimelineLine(
-        key=row.key,
-        depth=row.depth,
+    return render_template(
+        "show/templates/timeline_line.html",
+        row=row,
+        is_read_only=state.run.read_only,
         is_selected=is_selected,
         shortcut=shortcut,
-        has_breakpoint=has_breakpoint,
+        has_breakpoint=not state.run.breakpoints.isdisjoint([row.key, agent]),
         name=name,
         full_name=full_name,
         role=role_caption,
         state=step_state,
         supervises=supervises,
-        has_step=step is not None,
-        kind_badge=agent_kind_badge(kind, small=True, outlined=is_silent),
+        kind_badge=agent_kind_badge(kind, small=True, outlined=skipped_model(step, kind)),
         state_badge=render_row_badge(step, step_state, supervises),
-        outcome=outcome,
+        outcome=_outcome_text(row, step_state, supervises),
         time_bar=_render_time_bar(step, kind, longest_s, supervises),
     )
 
@@ -474,18 +414,6 @@ TIME_CLASSES = {"model": "model", "graph": "sparql", "rest": "code"}
 """The kinds of time in the order of their bars, with the CSS classes of their colours."""
 
 
-class WaterfallRow(NamedTuple):
-    """A step in the waterfall, as the template shows it."""
-
-    key: str
-    depth: int
-    start_s: float
-    """The seconds of the steps before it."""
-    time: dict[str, float]
-    """Its seconds by kind of time."""
-    figures: str
-
-
 def render_waterfall(steps: Sequence[Step], calls: Mapping[str, Call]) -> Html:
     """Render a bar for each step, end to end, in model time, graph time and the rest.
 
@@ -493,18 +421,11 @@ def render_waterfall(steps: Sequence[Step], calls: Mapping[str, Call]) -> Html:
     no time was spent. All times are in seconds. A supervisor's bar is without the time of its
     steps.
     """
-    depths = step_depths(steps)
     total = dict.fromkeys(TIME_CLASSES, 0.0)
     rows = []
     for step, time in _step_times(steps, calls):
-        row = WaterfallRow(
-            key=single_line(step.key),
-            depth=depths[step.key],
-            start_s=sum(total.values()),
-            time=time,
-            figures=_step_time_text(step, time, calls),
-        )
-        rows.append(row)
+        seconds_before = sum(total.values())
+        rows.append((step, seconds_before, time, _step_time_text(step, time, calls)))
         for kind, seconds in time.items():
             total[kind] += seconds
     total_s = sum(total.values())
@@ -513,6 +434,7 @@ def render_waterfall(steps: Sequence[Step], calls: Mapping[str, Call]) -> Html:
     return render_template(
         "show/templates/waterfall.html",
         rows=rows,
+        depths=step_depths(steps),
         total_s=total_s,
         classes=TIME_CLASSES,
         total=f"{format_seconds(total_s)} in all: {_time_text(total)}.",

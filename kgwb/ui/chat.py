@@ -31,7 +31,6 @@ from kgwb.ui.live import (
     form_of,
     render_page,
     render_progress,
-    text_input,
 )
 from kgwb.ui.session import session_of
 
@@ -237,7 +236,7 @@ class Chat(Live):
         if run.turn is not None and run.turn.standalone != run.question:
             standalone_question = run.turn.standalone
         worked = {step.agent for step in run.steps}
-        wording_input = text_input(
+        wording_input = h.text_input(
             "question",
             "Another wording of the question",
             run.question,

@@ -30,7 +30,6 @@ from kgwb.ui.live import (
     read_name,
     render_page,
     render_progress,
-    text_input,
 )
 from kgwb.ui.worker import Worker
 
@@ -221,7 +220,7 @@ class GraphChooser(Live):
         The button beside the field is disabled while a graph is being opened. The overview is left
         out before a graph was opened.
         """
-        name_input = text_input(
+        name_input = h.text_input(
             "name",
             INPUT_LABEL,
             self.input_text,

@@ -38,7 +38,6 @@ from kgwb.ui.live import (
     read_name,
     render_page,
     render_progress,
-    text_input,
     typed_text,
 )
 from kgwb.ui.session import Session, session_of
@@ -274,7 +273,7 @@ class Debugger(StepPanel):
             answers=gold.to_text(),
             row_count=max(2, len(gold.answers or ())),
             sparql=gold.sparql,
-            file_input=text_input("gold_file", "the file of the question set", self.gold_file),
+            file_input=h.text_input("gold_file", "the file of the question set", self.gold_file),
         )
 
     def _render_empty_results(self, answer: Answer, steps: tuple[Step, ...]) -> list[Html]:
@@ -303,7 +302,7 @@ class Debugger(StepPanel):
 
         The changes are the profiles of the system, and a model whose name is typed.
         """
-        model_input = text_input(
+        model_input = h.text_input(
             "model", "another model", placeholder="openai:gpt-4o", id="other-model"
         )
         return render_page(

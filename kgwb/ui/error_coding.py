@@ -25,7 +25,7 @@ from kgwb.show import html as h
 from kgwb.show.html import Html
 from kgwb.text import single_line
 from kgwb.ui.debugger import Debugger, debug_question
-from kgwb.ui.live import Event, Live, Part, argument_of, form_of, render_page, text_input
+from kgwb.ui.live import Event, Live, Part, argument_of, form_of, render_page
 
 
 class ErrorCoding(Live):
@@ -154,7 +154,7 @@ class ErrorCoding(Live):
             categories=self.sample.categories,
             # A new name for each question, so that the page does not keep what was typed for another.
             form_id=f"coding-{self.sample.ids.index(id_)}",
-            note_input=text_input("note", "a note", coding.note if coding else ""),
+            note_input=h.text_input("note", "a note", coding.note if coding else ""),
             has_run=self.debugger is not None,
             debugger=debugger,
         )

@@ -35,7 +35,6 @@ from kgwb.ui.live import (
     read_name,
     render_page,
     render_progress,
-    text_input,
     typed_text,
 )
 from kgwb.ui.session import Session
@@ -320,7 +319,7 @@ class Person(Part):
             remark=remark,
             level="calm",
             played_agent=played_agent,
-            model_input=text_input("model", "model", value="rules", id="beside-model"),
+            model_input=h.text_input("model", "model", value="rules", id="beside-model"),
             progress=render_progress(self.worker),
             comparison=self.model_comparison,
         )

@@ -57,7 +57,6 @@ from kgwb.ui.live import (
     form_of,
     render_page,
     render_progress,
-    text_input,
     typed_text,
 )
 from kgwb.ui.worker import Worker
@@ -236,7 +235,7 @@ class PromptLab(Live):
             text = self.template_drafts.get(prompt_name, template)
         option_inputs = {}
         for name, label in OPTION_LABELS.items():
-            option_inputs[name] = text_input(name, label, self.option_texts[name])
+            option_inputs[name] = h.text_input(name, label, self.option_texts[name])
         return self._render(
             is_interactive=True,
             has_prompts=bool(prompt_name),
@@ -252,10 +251,10 @@ class PromptLab(Live):
             retries=self._retries,
             result_folders=self.result_folders,
             show_folder_name=show_folder_name,
-            folder_input=text_input(
+            folder_input=h.text_input(
                 "kept_folder", "the folder in which prompts are kept", self.kept_folder
             ),
-            note_input=text_input("kept_note", "a note", placeholder="why"),
+            note_input=h.text_input("kept_note", "a note", placeholder="why"),
             list_kept=lambda: PromptHistory(self.kept_folder).to_table(),
             kept_folder=self.kept_folder,
         )

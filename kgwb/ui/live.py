@@ -69,12 +69,9 @@ def shared_script() -> SharedScript:
     return SharedScript()
 
 
-def render_page(template: str, **values: object) -> Html:
-    """Render a template of the folder ui/templates.
-
-    The functions of ``kgwb.show.html`` are there as ``h``: ``{{ h.button("Run", "run") }}``.
-    """
-    return h.render_template(f"ui/templates/{template}", h=h, **values)
+def render_page(template: str, /, **values: object) -> Html:
+    """Render a template of the folder ui/templates."""
+    return h.render_template(f"ui/templates/{template}", **values)
 
 
 class Part:
@@ -340,12 +337,6 @@ class Live(Part, anywidget.AnyWidget):
             data["text/plain"] = repr(self)
             data["text/html"] = self.static_html()
         return bundle
-
-
-def text_input(name: str, label: str, value: object = "", **attributes: object) -> Html:
-    """Render a text field of one line. ``label`` is read out by screen readers."""
-    attributes = {"autocomplete": "off", "id": f"typed-{name}", **attributes}
-    return h.tag("input", type="text", name=name, value=value, aria_label=label, **attributes)
 
 
 def typed_text(value: object) -> str:

@@ -61,7 +61,6 @@ from kgwb.ui.live import (
     read_name,
     render_page,
     render_progress,
-    text_input,
     typed_text,
 )
 from kgwb.ui.prompt_editor import PromptEditor
@@ -398,8 +397,8 @@ class StepPanel(Live):
             cost = f"Each time takes a call of about {estimate_tokens(request):,} tokens, and the reply."
         return render_page(
             "sample_form.html",
-            times_input=text_input("sample_times", "times", state.typed_times),
-            models_input=text_input(
+            times_input=h.text_input("sample_times", "times", state.typed_times),
+            models_input=h.text_input(
                 "sample_models",
                 "models",
                 state.typed_models,
@@ -439,10 +438,10 @@ class StepPanel(Live):
         return render_page(
             "frozen_call.html",
             editor=render_template_editor(text, self.prompt_editor.revision),
-            model_input=text_input(
+            model_input=h.text_input(
                 "model", "model", results.typed_models, placeholder="openai:gpt-4o"
             ),
-            times_input=text_input("times", "times", results.typed_times),
+            times_input=h.text_input("times", "times", results.typed_times),
             is_busy=self.is_busy,
             progress=render_progress(self.graph_worker),
             replies=replies,
