@@ -17,10 +17,8 @@ from kgwb.kg.survey_records import (
     language_name,
     shorten_name,
 )
-from kgwb.records import frozen
 from kgwb.show.html import (
     Html,
-    bar,
     collapsible,
     join,
     join_with,
@@ -55,12 +53,7 @@ def render_survey_page(survey: Survey) -> str:
     return static_page(render_survey(survey, RenderContext()))
 
 
-def render_survey(survey: Survey, context: RenderContext) -> Html:
-    """Render a survey without a search field, all classes collapsed: the view of the record."""
-    return render_survey_browser(survey, context)
-
-
-def render_survey_browser(
+def render_survey(
     survey: Survey,
     context: RenderContext,
     below_counts: object = "",
@@ -73,55 +66,24 @@ def render_survey_browser(
     is expanded. With an empty text all classes match. With None there is no field, all classes are
     shown, and none is expanded. Counts that are not known are "–". What the survey lacks is named.
     """
-    counts = {}
-    for noun, count in survey.counts().items():
-        counts[noun] = "–"
-        if count is not None:
-            counts[noun] = f"{count:,}"
-    unlabelled = ""
-    if survey.unlabelled:
-        unlabelled = pluralize(survey.unlabelled, "thing")
-    can_search = search_text is not None
-    words = search_text or ""
-    return render_template(
-        "show/templates/survey.html",
-        counts=counts,
-        is_sampled=survey.sampled,
-        lacks="; ".join(survey.lack_texts()),
-        below_counts=below_counts,
-        has_search_field=can_search and survey.classes,
-        search_label=SEARCH_LABEL,
-        search_text=words,
-        classes=render_classes(survey, context, words, expand_largest=can_search),
-        label_texts=survey.label_texts(),
-        unlabelled=unlabelled,
-        unused=_render_unused(survey),
-        both_ways=_render_both_ways(survey),
-    )
-
-
-def _render_unused(survey: Survey) -> Html:
-    """Render the collapsed list of IRIs that are declared and never used; nothing if it is empty."""
-    names = texts_by_iri(survey.names)
-    unused = []
-    for iri in survey.unused:
-        unused.append(format_term(iri, names))
-    return _render_list("Declared and never used", unused, key="unused")
-
-
-def _render_both_ways(survey: Survey) -> Html:
-    """Render the collapsed list of predicates of which some triples are also there in reverse.
-
-    Nothing is rendered if there is no such predicate. Each has the number of triples in reverse and
-    of all: "spouse (8 of 10)".
-    """
     names = texts_by_iri(survey.names)
     both_ways = []
     for iri, triples, reversed_triples in survey.both_ways:
         if reversed_triples:
-            name = format_term(iri, names)
-            both_ways.append(f"{name} ({reversed_triples:,} of {triples:,})")
-    return _render_list("Asserted in both directions", both_ways, key="both")
+            both_ways.append(f"{format_term(iri, names)} ({reversed_triples:,} of {triples:,})")
+    unused = [format_term(iri, names) for iri in survey.unused]
+    can_search = search_text is not None
+    return render_template(
+        "show/templates/survey.html",
+        survey=survey,
+        below_counts=below_counts,
+        can_search=can_search,
+        search_label=SEARCH_LABEL,
+        search_text=search_text or "",
+        classes=render_classes(survey, context, search_text or "", expand_largest=can_search),
+        unused=_render_list("Declared and never used", unused, key="unused"),
+        both_ways=_render_list("Asserted in both directions", both_ways, key="both"),
+    )
 
 
 def _render_list(title: str, items: Sequence[str], key: str) -> Html:
@@ -139,51 +101,13 @@ def _render_list(title: str, items: Sequence[str], key: str) -> Html:
 # The classes
 
 
-@frozen
-class FoundClass:
+class FoundClass(NamedTuple):
     """A class that a search found."""
 
     surveyed: ClassSurvey
     properties: Sequence[PropertySurvey]
     """The predicates to show: all if the class was found by its own name, else those that match."""
     is_found_by_predicate: bool
-
-
-class PropertyRow(NamedTuple):
-    """A predicate of a class, as the template shows it."""
-
-    name: str
-    """The names along the path from the class."""
-    description: str
-    curie: Html
-    share_bar: Html
-    """The share of the instances of the class that have the predicate."""
-    percent: str
-    counts: str
-    """The numbers behind the share: "12 of 40"."""
-    details: Html
-    """The sorts of its values."""
-
-
-class ClassRow(NamedTuple):
-    """A class with its predicates, as the template shows it."""
-
-    name: str
-    curie: str
-    place: Html
-    """Its superclasses, and how many of its instances are not those of a subclass."""
-    size_bar: Html
-    """Its size relative to the largest class."""
-    total: str
-    descriptions: list[str]
-    properties: list[PropertyRow]
-    omitted: Html
-    is_expanded: bool
-    key: str
-
-    @property
-    def has_details(self) -> bool:
-        return bool(self.descriptions or self.properties)
 
 
 def render_classes(
@@ -200,23 +124,19 @@ def render_classes(
     found = _find_classes(survey, search_text, context.names)
     rows = []
     for position, found_class in enumerate(found[:MAX_CLASSES]):
-        is_expanded = found_class.is_found_by_predicate
-        if position == 0 and expand_largest:
-            is_expanded = True
-        row = _class_row(survey, found_class, context, descriptions, is_expanded)
-        rows.append(row)
-    smaller = []
-    for found_class in found[MAX_CLASSES:]:
-        surveyed = found_class.surveyed
-        name = shorten_name(surveyed.name)
-        smaller.append(f"{name} {surveyed.total:,}")
+        is_first = position == 0 and expand_largest
+        rows.append(_render_class(survey, found_class, context, descriptions, is_first))
     return render_template(
         "show/templates/survey_classes.html",
         rows=rows,
-        smaller_count=pluralize(len(smaller), "smaller class"),
-        smaller_classes=", ".join(smaller),
+        smaller_classes=[_name_and_size(smaller.surveyed) for smaller in found[MAX_CLASSES:]],
         is_search=bool(search_text),
     )
+
+
+def _name_and_size(surveyed: ClassSurvey) -> str:
+    """Return the name of a class and the number of its instances: "Film 1,204"."""
+    return f"{shorten_name(surveyed.name)} {surveyed.total:,}"
 
 
 def _find_classes(survey: Survey, search_text: str, names: DisplayNames) -> list[FoundClass]:
@@ -230,10 +150,9 @@ def _find_classes(survey: Survey, search_text: str, names: DisplayNames) -> list
         if _matches_search(search_text, surveyed.name, surveyed.iri or ""):
             found.append(FoundClass(surveyed, surveyed.properties, False))
             continue
-        properties = []
-        for prop in surveyed.properties:
-            if _property_matches(search_text, prop, names):
-                properties.append(prop)
+        properties = [
+            prop for prop in surveyed.properties if _property_matches(search_text, prop, names)
+        ]
         if properties:
             found.append(FoundClass(surveyed, properties, True))
     return found
@@ -263,39 +182,32 @@ def _matches_search(search_text: str, name: str, iri: str) -> bool:
     return all(word in text for word in words)
 
 
-def _class_row(
+def _render_class(
     survey: Survey,
     found_class: FoundClass,
     context: RenderContext,
     descriptions: Mapping[str, str],
-    is_expanded: bool,
-) -> ClassRow:
-    """Return the row of a class, with the rows of its first MAX_PROPERTIES predicates.
+    is_first: bool,
+) -> Html:
+    """Render a class that expands to its first MAX_PROPERTIES predicates.
 
     It has name, CURIE, place, number of instances with a bar relative to the largest class, and the
     descriptions. ``descriptions`` are the graph's own of classes and predicates, by IRI.
     """
-    surveyed = found_class.surveyed
-    largest = max(other.total for other in survey.classes) or 1
-    omitted = len(found_class.properties) - MAX_PROPERTIES
-    properties: list[PropertyRow] = []
-    for prop in found_class.properties[:MAX_PROPERTIES]:
-        properties += _property_rows(prop, surveyed.size, context, descriptions)
-    curie = ""
-    if surveyed.iri:
-        curie = shorten(curie_text(surveyed.iri, context))
-    return ClassRow(
-        name=shorten(surveyed.name),
-        curie=curie,
+    surveyed, found_properties, is_found_by_predicate = found_class
+    properties: list[Html] = []
+    for prop in found_properties[:MAX_PROPERTIES]:
+        properties += _render_properties(prop, surveyed.size, context, descriptions)
+    return render_template(
+        "show/templates/survey_class.html",
+        surveyed=surveyed,
+        curie=curie_text(surveyed.iri, context) if surveyed.iri else "",
         place=_render_place(surveyed, context),
-        size_bar=bar(surveyed.total / largest),
-        total=f"{surveyed.total:,}",
+        largest=max(other.total for other in survey.classes) or 1,
         descriptions=_describe_class(survey, surveyed, descriptions),
         properties=properties,
-        omitted=omitted_count(omitted),
-        is_expanded=is_expanded,
-        # A page keeps expanded what the person expanded. A class that a search expands is another.
-        key=f"class-{surveyed.iri}-{is_expanded}",
+        omitted=omitted_count(len(found_properties) - MAX_PROPERTIES),
+        is_expanded=is_found_by_predicate or is_first,
     )
 
 
@@ -314,42 +226,31 @@ def _render_place(surveyed: ClassSurvey, context: RenderContext) -> Html:
     return join_with_dots(*parts)
 
 
-def _subclass_texts(survey: Survey, surveyed: ClassSurvey) -> list[str]:
-    """Return the direct subclasses of a class as texts with a number: "Film 1,204".
-
-    The number includes the instances of their own subclasses. The order is that of the survey.
-    """
-    texts = []
-    for subclass in survey.classes:
-        if surveyed.iri in subclass.parents:
-            name = shorten_name(subclass.name)
-            texts.append(f"{name} {subclass.total:,}")
-    return texts
-
-
 def _describe_class(
     survey: Survey, surveyed: ClassSurvey, descriptions: Mapping[str, str]
 ) -> list[str]:
     """Return the graph's own description of a class, and a line that lists its subclasses.
 
-    What does not exist is left out. At most MAX_PROPERTIES subclasses are listed.
+    What does not exist is left out. At most MAX_PROPERTIES subclasses are listed, each with the
+    number of its instances, in the order of the survey.
     """
     texts = []
     description = descriptions.get(str(surveyed.iri), "")
     if description:
         texts.append(shorten(description))
-    subclasses = list_first(_subclass_texts(survey, surveyed), MAX_PROPERTIES)
+    subclasses = [other for other in survey.classes if surveyed.iri in other.parents]
     if subclasses:
-        texts.append(shorten(f"Subclasses: {subclasses}"))
+        listed = list_first(map(_name_and_size, subclasses), MAX_PROPERTIES)
+        texts.append(shorten(f"Subclasses: {listed}"))
     return texts
 
 
-def _property_rows(
+def _render_properties(
     prop: PropertySurvey,
     instance_count: int,
     context: RenderContext,
     descriptions: Mapping[str, str],
-) -> Iterator[PropertyRow]:
+) -> Iterator[Html]:
     """Yield the row of a predicate, then those of the predicates of the nodes that it leads to.
 
     ``instance_count`` is the number of instances of the class, of which the share of the predicate
@@ -357,32 +258,29 @@ def _property_rows(
     """
     description = descriptions.get(str(prop.predicate), "")
     path = [prop.predicate]
-    yield _property_row(path, prop, instance_count, context, description)
+    yield _render_property(path, prop, instance_count, context, description)
     for inner in prop.inner:
-        inner_path = [*path, inner.predicate]
-        yield _property_row(inner_path, inner, prop.triples, context)
+        yield _render_property([*path, inner.predicate], inner, prop.triples, context)
 
 
-def _property_row(
+def _render_property(
     path: Sequence[URIRef],
     prop: PropertySurvey,
     subject_count: int,
     context: RenderContext,
     description: str = "",
-) -> PropertyRow:
-    """Return the row of the last predicate of a path, named by all predicates of the path.
+) -> Html:
+    """Render the row of the last predicate of a path, named by all predicates of the path.
 
     ``subject_count`` is the number of subjects that could have it, which 100% stands for.
     """
     names = [format_term(iri, context.names) for iri in path]
-    share = 0.0
-    if subject_count:
-        share = prop.things / subject_count
-    return PropertyRow(
+    return render_template(
+        "show/templates/survey_property.html",
         name=" / ".join(names),
-        description=shorten(description),
+        description=description,
         curie=render_curie(path[-1], context),
-        share_bar=bar(share),
+        share=prop.things / subject_count if subject_count else 0.0,
         percent=format_percent(prop.things, subject_count or 1),
         counts=f"{prop.things:,} of {subject_count:,}",
         details=_render_value_sorts(prop, context),
@@ -395,13 +293,12 @@ def _render_value_sorts(prop: PropertySurvey, context: RenderContext) -> Html:
     After them it is said how many more sorts there are, and how many triples lead to an IRI that
     the graph says nothing about.
     """
-    parts: list[object] = []
     shown = prop.values[:MAX_VALUE_TYPES]
     names = _name_sorts(shown, context)
-    for values, name in zip(shown, names, strict=True):
-        parts.append(_render_values(values, name, context))
-    omitted = len(prop.values) - MAX_VALUE_TYPES
-    parts.append(and_more(omitted))
+    parts: list[object] = [
+        _render_values(values, name, context) for values, name in zip(shown, names, strict=True)
+    ]
+    parts.append(and_more(len(prop.values) - MAX_VALUE_TYPES))
     if prop.bare:
         parts.append(f"{prop.bare:,} lead to IRIs without triples")
     return join_with_dots(*parts)
@@ -435,10 +332,9 @@ def _render_values(values: ValueSurvey, name: str, context: RenderContext) -> Ht
     head = tag("bdi", name)
     if values.sort in ("class", "IRI"):
         head = join(head, f" {values.triples:,}")
-    examples = []
-    for term in values.examples:
-        text = shorten_name(format_term(term, context.names))
-        examples.append(tag("bdi", text))
+    examples = [
+        tag("bdi", shorten_name(format_term(term, context.names))) for term in values.examples
+    ]
     if values.whole:
         return join(head, ": ", join_with(", ", examples))
     if not examples:

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from IPython import get_ipython
 
 from kgwb.bench.formats import DEFAULT_FILE, keep_as_gold
-from kgwb.records import frozen
 from kgwb.run import Run
-from kgwb.run.answers import Turn
 from kgwb.run.record import KeptConversation
-from kgwb.show import html as h
 from kgwb.show.answers import render_texts
 from kgwb.show.explain import render_questions, render_reasons, things_of_refusal
 from kgwb.show.html import Html
 from kgwb.show.run import render_notices
 from kgwb.show.run_state import answer_view
 from kgwb.show.terms import context_of, render_omitted_triples, render_triples
-from kgwb.text import MAX_LABEL_CHARS, display_name, pluralize, shorten, single_line, source_name
+from kgwb.text import MAX_LABEL_CHARS, pluralize, shorten, single_line, source_name
 from kgwb.ui.choosers import Glance, overview_of
 from kgwb.ui.conversation import Conversation, DialogueWorkbench, find_able_system, offered_readings
 from kgwb.ui.debugger import Debugger
@@ -36,56 +32,8 @@ from kgwb.ui.session import session_of
 
 MAX_TRIPLES = 8
 """Supporting triples shown of an open turn; the debugger shows all."""
-MAX_SOURCE_CHARS = 40
 MAX_CONVERSATIONS = 30
 """Conversations of a file that are listed."""
-
-
-class AgentDot(NamedTuple):
-    """The sign of an agent in the line of a turn: coloured by its kind, dim if it did not work."""
-
-    class_: str
-    title: str
-
-
-@frozen
-class TurnView:
-    """A turn as the template chat.html shows it. Empty texts are left out."""
-
-    number: int
-    question: str
-    standalone_question: str
-    """The question as the system understood it; empty if that is the question as it was asked."""
-    dots: list[AgentDot]
-    worked_count: int
-    """How many agents worked."""
-    answer: str
-    answer_class: str
-    status: Html
-    """The state of the answer, and its cost."""
-    previous_answer: str
-    """The answer of the run that was in this turn before."""
-    can_resume: bool
-    able_system: str
-    """The system that can answer what this one cannot express; empty if there is none."""
-    readings: tuple[tuple[int, str, str], ...]
-    """The other readings of the question, see ``offered_readings``."""
-    is_stale: bool
-    is_open: bool
-    is_reworded: bool
-    """Whether the field for another wording is shown."""
-    can_be_gold: bool
-    """Whether it has an answer that can be kept as gold."""
-    wording_input: Html
-    support: Html
-    omitted_support: Html
-    """How many more supporting triples there are."""
-    texts: Html
-    """The texts beside the graph that support the answer."""
-    reasons: Html
-    """Why there is no answer."""
-    things: Html
-    """The predicates of what an unanswered question is about; one click puts a question for one."""
 
 
 class Chat(Live):
@@ -168,27 +116,16 @@ class Chat(Live):
         conversation = self.conversation
         conversation.subscribe_to_runs()
         turn_count = len(conversation.runs)
-        queued_count = len(conversation.queued_tasks)
-        has_stale_turns = any(map(conversation.is_stale, range(turn_count)))
-        source = source_name(conversation.workbench.kg.source)
         run = self._opened_run()
-        focus = ""
-        if run is not None:
-            focus = f"debugger-{run.id}"
         return self._render(
             is_interactive=True,
             notices=render_notices(conversation.notices_of_runs),
             progress=render_progress(conversation),
-            can_rerun=has_stale_turns and not self.is_busy,
-            newest_turn=turn_count + queued_count,
-            source=shorten(source, MAX_SOURCE_CHARS),
-            draft=self.draft,
-            revision=self.revision,
+            has_stale_turns=any(map(conversation.is_stale, range(turn_count))),
+            newest_turn=turn_count + len(conversation.queued_tasks),
             examples=self._unasked_examples(),
             conversations=self._other_conversations(),
-            shows_conversations=self.shows_conversations,
-            can_recall=bool(conversation.ended) and not conversation.runs and not self.is_busy,
-            debugger=self.render_child("debugger", focus=focus),
+            debugger=self.render_child("debugger", focus=f"debugger-{run.id}" if run else ""),
         )
 
     def render_static(self) -> Html:
@@ -201,85 +138,52 @@ class Chat(Live):
         page is rendered too, from ``values``.
         """
         workbench = self.conversation.workbench
-        source = source_name(workbench.kg.source)
-        setup = workbench.setup
-        model_names = dict.fromkeys(model.name for model in setup.models.values())
-        models = single_line(", ".join(model_names))
-        earlier = self.conversation.dialogue_before(0)
-        turns = []
-        for number, run in enumerate(self.conversation.runs):
-            turns.append(self._view_turn(number, run))
+        models = workbench.setup.models.values()
+        runs = self.conversation.runs
         return render_page(
             "chat.html",
-            setup=f"about {source} · {setup.system.name} · {models}",
-            source_in_full=single_line(workbench.kg.source),
-            is_busy=self.is_busy,
-            earlier_turns=[_view_earlier_turn(turn) for turn in earlier.turns],
-            turns=turns,
-            debugger_is_open=self.debugger_is_open,
+            chat=self,
+            source=source_name(workbench.kg.source),
+            source_in_full=workbench.kg.source,
+            system=workbench.setup.system,
+            model_names=dict.fromkeys(model.name for model in models),
+            earlier_turns=self.conversation.dialogue_before(0).turns,
+            turns=[self._render_turn(number, run) for number, run in enumerate(runs)],
             is_interactive=is_interactive,
             **values,
         )
 
-    def _view_turn(self, number: int, run: Run) -> TurnView:
-        """Return the texts and states of a turn that the template shows.
+    def _render_turn(self, number: int, run: Run) -> Html:
+        """Render a turn. What only an open turn shows is rendered only for this turn.
 
-        What only an open turn shows is rendered only for this turn.
+        An open turn has the triples and texts that support its answer, or why there is none. Below
+        a question that was not answered stand predicates of what it is about, if the turn is open
+        or the newest: one click puts a question for one.
         """
-        state = session_of(run).run_state()
-        answer = answer_view(state)
-        badge = h.state_badge(answer.icon, answer.label)
-        small_text = answer.small_text(MAX_LABEL_CHARS)
-        details = h.span("", small_text)
-        question = single_line(run.question)
-        standalone_question = ""
-        if run.turn is not None and run.turn.standalone != run.question:
-            standalone_question = run.turn.standalone
-        worked = {step.agent for step in run.steps}
-        wording_input = h.text_input(
-            "question",
-            "Another wording of the question",
-            run.question,
-            id=f"words-{number}",
-            data_focus=f"words-{number}",
-        )
         is_open = number == self.open_turn
         support = Html()
-        omitted_support = Html()
-        texts = Html()
         reasons = Html()
         if is_open:
             support = _render_support(run)
-            if run.answer is not None:
-                texts = render_texts(run.answer.texts) if run.answer.texts else Html()
-                omitted_support = render_omitted_triples(len(run.answer.support) - MAX_TRIPLES)
             reasons = render_reasons(run.answer, run.steps, run.unrecorded_graph)
         things = Html()
-        is_newest = run is self.conversation.runs[-1]
-        if is_open or is_newest:
+        if is_open or run is self.conversation.runs[-1]:
             found = things_of_refusal(run.answer, run.question, run.steps, run.unrecorded_graph)
             things = render_questions(found)
-        return TurnView(
+        return render_page(
+            "chat_turn.html",
+            chat=self,
+            run=run,
             number=number,
-            question=shorten(question),
-            standalone_question=standalone_question,
-            dots=_agent_dots(run),
-            worked_count=len(worked),
-            answer=shorten(answer.headline),
-            answer_class=answer.icon,
-            status=h.join(badge, details),
+            answer=answer_view(session_of(run).run_state()),
+            max_label_chars=MAX_LABEL_CHARS,
+            worked={step.agent for step in run.steps},
             previous_answer=self._previous_answer(run),
-            can_resume=run.status not in ("done", "running") and not self.is_busy,
-            able_system="" if self.is_busy else find_able_system(run),
-            readings=() if self.is_busy else offered_readings(run),
+            able_system=find_able_system(run),
+            readings=offered_readings(run),
             is_stale=self.conversation.is_stale(number) and run.status != "running",
             is_open=is_open,
-            is_reworded=number == self.reworded_turn,
-            can_be_gold=run.answer is not None and run.status == "done",
-            wording_input=wording_input,
             support=support,
-            omitted_support=omitted_support,
-            texts=texts,
             reasons=reasons,
             things=things,
         )
@@ -445,19 +349,6 @@ class Chat(Live):
         self.conversation.recall_ended()
 
 
-class EarlierTurn(NamedTuple):
-    """A turn that came before the runs of the chat: only its question and answer are known."""
-
-    question: str
-    answer: str
-
-
-def _view_earlier_turn(turn: Turn) -> EarlierTurn:
-    """Return the texts of a turn that was continued from."""
-    answer = ", ".join(turn.answers) or "no answer"
-    return EarlierTurn(shorten(single_line(turn.question)), shorten(single_line(answer)))
-
-
 def _toggle(selected: int | None, number: int) -> int | None:
     """Return the number, to be selected; None if it is selected already."""
     if number == selected:
@@ -465,31 +356,21 @@ def _toggle(selected: int | None, number: int) -> int | None:
     return number
 
 
-def _agent_dots(run: Run) -> list[AgentDot]:
-    """Return a dot for each agent of the system, in flow order.
-
-    Its CSS class is the kind of the agent; that of an agent without a step is also "dim".
-    """
-    worked = {step.agent for step in run.steps}
-    dots = []
-    for _stage, agents in run.system.stages:
-        for agent in agents:
-            class_ = run.system.agent_kind(agent)
-            if agent not in worked:
-                class_ += " dim"
-            dots.append(AgentDot(class_, display_name(agent)))
-    return dots
-
-
 def _render_support(run: Run) -> Html:
     """Render the first MAX_TRIPLES supporting triples of the answer, in which its values stand out.
 
-    Nothing is rendered without an answer or support.
+    Below them are how many more there are, and the texts beside the graph that support the answer.
+    Nothing is rendered without an answer.
     """
     answer = run.answer
-    if answer is None or not answer.support:
+    if answer is None:
         return Html()
-    triples = answer.support[:MAX_TRIPLES]
     context = context_of(run).with_names(answer.names)
     terms = [value.term for value in answer.values]
-    return render_triples(triples, context, terms)
+    return render_page(
+        "chat_support.html",
+        answer=answer,
+        triples=render_triples(answer.support[:MAX_TRIPLES], context, terms),
+        omitted=render_omitted_triples(len(answer.support) - MAX_TRIPLES),
+        texts=render_texts(answer.texts),
+    )

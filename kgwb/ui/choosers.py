@@ -19,7 +19,7 @@ from kgwb.run.answers import Answer
 from kgwb.run.models import open_model
 from kgwb.show import html as h
 from kgwb.show.html import Html
-from kgwb.show.survey import render_survey_browser
+from kgwb.show.survey import render_survey
 from kgwb.show.terms import RenderContext
 from kgwb.terms import Term
 from kgwb.text import mask_url, shorten, single_line, source_name
@@ -124,7 +124,7 @@ class Glance(Worker):
             context = RenderContext(prefixes=prefixes)
             examples = self._render_examples()
             search_text = self.search_text if interactive else None
-            survey = render_survey_browser(self.survey, context, examples, search_text)
+            survey = render_survey(self.survey, context, examples, search_text)
         return h.join(head, survey, render_progress(self))
 
     def _render_examples(self) -> Html:

@@ -144,12 +144,9 @@ class Debugger(StepPanel):
             readings=offered_readings(self.run),
             notices=render_notices(self.session.notices),
             person=self.render_child("person"),
-            is_read_only=bool(self.run.read_only),
-            is_busy=self.is_busy,
-            has_steps=bool(self.run.steps),
+            debugger=self,
+            session=self.session,
             has_ended=state.has_ended,
-            is_running=bool(self.session.current_task),
-            remarks=self._pending_tasks(),
             view_tabs=self._render_view_tabs(),
             view_id=self._view_id,
             view_label=VIEW_LABELS[self.selected_view],
@@ -159,20 +156,6 @@ class Debugger(StepPanel):
             contents=self._render_contents(),
             is_wide=self.selected_view in WIDE_VIEWS,
         )
-
-    def _pending_tasks(self) -> list[str]:
-        """Return texts for the commands in the queue, and for embeddings that are being loaded.
-
-        While a command is executed the loading is left out, because the command waits for it and
-        says so.
-        """
-        texts = []
-        loading = self.session.embeddings_loader.current_task
-        if loading and not self.session.current_task:
-            texts.append(f"{loading} …")
-        for label in self.session.queued_tasks:
-            texts.append(f"queued: {label}")
-        return texts
 
     def _render_view_tabs(self) -> Html:
         """Render the views as tabs; "Compare" has the number of things to compare with.
@@ -198,9 +181,7 @@ class Debugger(StepPanel):
         roles = self.run.system.roles
         if not roles:
             return Html()
-        options: list[TabOption] = [(ALL_ROLES, ALL_ROLES, "")]
-        for role in roles:
-            options.append((role, display_name(role), ""))
+        options = [(role, display_name(role), "") for role in (ALL_ROLES, *roles)]
         selected = self.selected_role or ALL_ROLES
         return h.tabs(options, selected, "role", f"steps-{self._view_id}", borderless=True)
 
@@ -273,7 +254,7 @@ class Debugger(StepPanel):
             answers=gold.to_text(),
             row_count=max(2, len(gold.answers or ())),
             sparql=gold.sparql,
-            file_input=h.text_input("gold_file", "the file of the question set", self.gold_file),
+            file=self.gold_file,
         )
 
     def _render_empty_results(self, answer: Answer, steps: tuple[Step, ...]) -> list[Html]:
@@ -285,11 +266,8 @@ class Debugger(StepPanel):
         if not answering:
             return []
         context = self._context_of(answering[-1])
-        replies = []
-        for question, reply in context.graph_results.items():
-            if question.startswith("why"):
-                replies.append(render(reply, context))
-        return replies
+        replies = context.graph_results.items()
+        return [render(reply, context) for question, reply in replies if question.startswith("why")]
 
     def _render_subgraph(self) -> Html:
         """Render the subgraph panel, which is made when it is first shown."""
@@ -302,14 +280,10 @@ class Debugger(StepPanel):
 
         The changes are the profiles of the system, and a model whose name is typed.
         """
-        model_input = h.text_input(
-            "model", "another model", placeholder="openai:gpt-4o", id="other-model"
-        )
         return render_page(
             "debugger_comparison.html",
             comparison=self._render_compared_runs(),
-            profiles=tuple(self.run.system.settings.profile_changes()),
-            model_input=model_input,
+            profiles=self.run.system.settings.profile_changes(),
         )
 
     def _render_compared_runs(self) -> Html:
@@ -360,17 +334,13 @@ class Debugger(StepPanel):
 
     def do_view(self, event: Event) -> None:
         """Select the view that the event's ``arg`` names; "step" for any other name."""
-        name = event["arg"]
-        if name not in VIEW_LABELS:
-            name = "step"
-        self.selected_view = name
+        name = argument_of(event)
+        self.selected_view = name if name in VIEW_LABELS else "step"
 
     def do_role(self, event: Event) -> None:
         """Show only the steps of the role in the event's ``arg``; all for another name."""
-        role = str(event["arg"])
-        self.selected_role = ""
-        if role in self.run.system.roles:
-            self.selected_role = role
+        role = argument_of(event)
+        self.selected_role = role if role in self.run.system.roles else ""
 
     def do_stop(self, event: Event) -> None:
         """Set a breakpoint after the agent of the event's ``arg``, or remove it.
@@ -557,10 +527,7 @@ class ComparisonPanel(Live):
         """
         compared = []
         for name, run in zip(self.names, self.runs, strict=True):
-            if isinstance(run, Session):
-                state = run.run_state()
-            else:
-                state = RunState.of(run)
+            state = run.run_state() if isinstance(run, Session) else RunState.of(run)
             compared.append(ComparedRun(name, state))
         return compared
 

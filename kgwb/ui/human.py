@@ -9,7 +9,6 @@ from typing import Any
 
 from kgwb.errors import InvalidReplyError, ModelError
 from kgwb.llm.base import ChatModel, ChatRequest, Human, PendingRequest
-from kgwb.records import frozen
 from kgwb.run.agents import agent_of_key
 from kgwb.run.models import open_model
 from kgwb.run.steps import Attempt, Step
@@ -42,19 +41,6 @@ from kgwb.ui.worker import Worker
 
 MAX_CONTEXT_CHARS = 200
 """Only shorter values of prompt variables are shown beside the question."""
-NO_OPTION = -1
-"""The position of the choice "none of these"."""
-
-
-@frozen
-class OptionRow:
-    """A row of the template person.html that the person can pick."""
-
-    position: int
-    is_picked: bool = False
-    label: str = ""
-    """Empty for the choice "none of these"."""
-    details: str = ""
 
 
 class Person(Part):
@@ -142,26 +128,26 @@ class Person(Part):
             agent = agent_of_key(step.key)
             parsed_prompt = run.prompts.load(request.task)
             purpose = parsed_prompt.header.get("purpose", "")
-        question = request.variables.get("question", run.question)
         options = self._numbered_options()
         title = "The full prompt, as a model would receive it"
-        prompt = render_request(request, title=title)
         return render_page(
             "person.html",
             request_id=id(pending),
-            agent=display_name(agent),
+            agent=agent,
             queued_count=queued_count,
             attempt_number=len(attempts) + 1,
             attempt_limit=run.settings.theta,
             failed_checks=attempts[-1].problems if attempts else (),
-            question=str(question),
+            question=request.variables.get("question", run.question),
             purpose=purpose,
             context=_context_values(request),
-            options=self._option_rows(options),
+            options=options,
+            picked=self._picked_position(options),
+            option_details=_option_details,
             fields=self._render_fields(options),
             has_schema=bool(request.schema),
             is_json=self.is_json,
-            prompt=prompt,
+            prompt=render_request(request, title=title),
         )
 
     def _find_waiting_step(self, request: ChatRequest) -> Step | None:
@@ -249,26 +235,11 @@ class Person(Part):
                 return value
         return []
 
-    def _option_rows(self, options: Sequence[Mapping[str, Any]]) -> list[OptionRow]:
-        """Return a row for each option and one for none of them; no rows if there are no options.
-
-        The option with the number in the form is picked, else the first one.
-        """
-        if not options:
-            return []
+    def _picked_position(self, options: Sequence[Mapping[str, Any]]) -> int:
+        """Return the position of the option with the number in the form, else of the first one."""
         numbers = [str(option["number"]) for option in options]
         number = self.values.get("number", "")
-        picked = 0
-        if number in numbers:
-            picked = numbers.index(number)
-        rows = []
-        for position, option in enumerate(options):
-            is_picked = position == picked
-            label = str(option.get("label", option["number"]))
-            details = _option_details(option)
-            rows.append(OptionRow(position, is_picked, shorten(label), details))
-        rows.append(OptionRow(NO_OPTION))
-        return rows
+        return numbers.index(number) if number in numbers else 0
 
     def _read_form(self, event: Event) -> dict[str, str]:
         """Return the values of the event's form, and keep them for the next drawing.
@@ -280,10 +251,7 @@ class Person(Part):
         options = self._numbered_options()
         if options:
             position = int(values.get("option", "0"))
-            if position < 0:
-                picked = _no_option(options[0])
-            else:
-                picked = options[position]
+            picked = _no_option(options[0]) if position < 0 else options[position]
             for part in self.form_field.subfields:
                 if part.name in picked:
                     values |= to_form_values(part, picked[part.name], part.name)
@@ -319,7 +287,6 @@ class Person(Part):
             remark=remark,
             level="calm",
             played_agent=played_agent,
-            model_input=h.text_input("model", "model", value="rules", id="beside-model"),
             progress=render_progress(self.worker),
             comparison=self.model_comparison,
         )

@@ -11,7 +11,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from kgwb.errors import EmbeddingError, SettingError
 from kgwb.llm.base import ChatRequest, Human, PendingRequest
@@ -22,14 +22,6 @@ from kgwb.run.steps import Step, group_by_supervisor
 from kgwb.show.run_state import RunState
 from kgwb.text import display_name
 from kgwb.ui.worker import NOTIFY_DELAY_S, Work, Worker
-
-
-class FinishedStep(NamedTuple):
-    """A step that is done."""
-
-    key: str
-    is_supervisor: bool
-    """Whether the step supervises others."""
 
 
 class Session(Worker):
@@ -82,11 +74,7 @@ class Session(Worker):
 
     def steps_of(self, agent: str) -> tuple[Step, ...]:
         """Return the steps of an agent, also stale ones; for a step's key, only that step."""
-        steps = []
-        for step in self.all_steps:
-            if agent in (step.agent, step.key):
-                steps.append(step)
-        return tuple(steps)
+        return tuple(step for step in self.all_steps if agent in (step.agent, step.key))
 
     def run_state(self) -> RunState:
         """Return the state of the run and of each step, see ``kgwb.show.run_state``.
@@ -95,16 +83,13 @@ class Session(Worker):
         """
         run = self.run
         with self._lock:
-            previous_answer = None
-            if self.history:
-                previous_answer = self.history[-1].answer
             return RunState(
                 run,
                 dict(self._steps),
                 self._step_states(),
                 self.current_task,
                 self.failure,
-                previous_answer=previous_answer,
+                previous_answer=self.history[-1].answer if self.history else None,
                 answer=run.answer,
                 status=run.status,
                 totals=run.totals,
@@ -146,11 +131,8 @@ class Session(Worker):
         run_cancel = self.run.execution.cancelled
         requests = []
         for model in dict.fromkeys(self.run.models.values()):
-            if not isinstance(model, Human):
-                continue
-            for pending in model.pending_requests:
-                if pending.cancel is run_cancel:
-                    requests.append(pending)
+            if isinstance(model, Human):
+                requests += [one for one in model.pending_requests if one.cancel is run_cancel]
         return tuple(requests)
 
     def peek(self, step: str, name: str = "", text: str = "") -> ChatRequest | None:
@@ -201,8 +183,8 @@ class Session(Worker):
         """Return whether the run has paused, and the step that ended last supervises others."""
         if self.run.status != "paused":
             return False
-        last_finished = self._finished_steps()[-1]
-        return last_finished.is_supervisor
+        _, is_supervisor = self._finished_steps()[-1]
+        return is_supervisor
 
     def back(self) -> Future[None]:
         """Submit going back to before the latest step that is not a supervisor.
@@ -212,19 +194,18 @@ class Session(Worker):
 
         def go_back() -> None:
             """Go back to before the latest step that does not supervise others."""
-            finished = self._finished_steps()
-            while finished and finished[-1].is_supervisor:
-                finished.pop()
-            if finished:
-                finished.pop()
-            self.run.step_back(self.run.position - len(finished))
+            left = [is_supervisor for _, is_supervisor in self._finished_steps()]
+            while left and left.pop():
+                pass  # the latest steps that supervise others, and then one more
+            self.run.step_back(self.run.position - len(left))
 
         return self._submit_command("going back one step", go_back)
 
-    def _finished_steps(self) -> list[FinishedStep]:
-        """Return the steps of the latest execution that are done, in the order of their ends.
+    def _finished_steps(self) -> list[tuple[str, bool]]:
+        """Return the keys of the steps that are done, in the order of their ends.
 
-        A supervisor ends after the steps that it supervises. Those that failed are left out.
+        With each comes whether it supervises others. A supervisor ends after the steps that it
+        supervises. Only steps of the latest execution count. Those that failed are left out.
         """
         groups = group_by_supervisor(self.run.steps)
 
@@ -234,12 +215,7 @@ class Session(Worker):
                 yield from steps_by_end(step.key)
                 yield step
 
-        finished = []
-        for step in steps_by_end(None):
-            if step.done:
-                is_supervisor = step.key in groups
-                finished.append(FinishedStep(step.key, is_supervisor))
-        return finished
+        return [(step.key, step.key in groups) for step in steps_by_end(None) if step.done]
 
     def run_to(self, key: str) -> Future[None]:
         """Submit an execution up to the end of a step or agent, given by its key or name.
@@ -250,8 +226,7 @@ class Session(Worker):
 
         def run_to() -> None:
             """Execute the run to the step's end; go back there if it is done and not stale."""
-            finished = self._finished_steps()
-            finished_keys = [step.key for step in finished]
+            finished_keys = [finished for finished, _ in self._finished_steps()]
             if key in finished_keys and self.run_state().step_state(key) == "done":
                 position = finished_keys.index(key) + 1
                 self.run.step_back(self.run.position - position)
@@ -497,10 +472,7 @@ class Session(Worker):
             known = self._steps
             if self.run.status == "done":
                 known = {}
-            later = {}
-            for key, step in known.items():
-                if key not in latest:
-                    later[key] = step
+            later = {key: step for key, step in known.items() if key not in latest}
             if _have_changed_output(known, latest):
                 self._stale = set(later)
             else:

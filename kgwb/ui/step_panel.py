@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from kgwb.background import run_in_thread
 from kgwb.errors import GraphError, InputError, KgwbError, SettingError
@@ -100,14 +100,6 @@ class SampleState:
     cost: str = ""
     """What the typed number of calls takes, as it was estimated last."""
     sample: StepSample | None = None
-
-
-class EditedQuery(NamedTuple):
-    """A query of a step's output, as it was edited."""
-
-    number: int
-    """Its position among the queries of the output."""
-    sparql: str
 
 
 class StepPanel(Live):
@@ -236,16 +228,13 @@ class StepPanel(Live):
         labels = {name: label for name, label, _ in sections}
         section = self._section_to_show(key, step, list(labels))
         panel_id = f"panel-{section}-{id(self):x}"
-        update_label = "Run again"
-        if self.is_in_debugger:
-            update_label = "Continue"
         return render_page(
             "step_panel.html",
             header=render_step_header(state, key, controls),
             step_tabs=self._render_step_tabs(key, panel_id),
             section_tabs=h.tabs(sections, section, "section", panel_id),
             is_stale=state.step_state(key) == "stale",
-            update_label=update_label,
+            update_label="Continue" if self.is_in_debugger else "Run again",
             remarks=render_step_notes(step),
             panel_id=panel_id,
             section_label=labels[section],
@@ -302,8 +291,7 @@ class StepPanel(Live):
         options: list[TabOption] = []
         for step in steps:
             subject = shorten(subject_text(step), MAX_SUBJECT_CHARS)
-            label = subject or step.key
-            options.append((step.key, label, ""))
+            options.append((step.key, subject or step.key, ""))
         return h.tabs(options, key, "which", panel_id, borderless=True)
 
     def _render_controls(self, step: Step | None) -> Html:
@@ -397,17 +385,11 @@ class StepPanel(Live):
             cost = f"Each time takes a call of about {estimate_tokens(request):,} tokens, and the reply."
         return render_page(
             "sample_form.html",
-            times_input=h.text_input("sample_times", "times", state.typed_times),
-            models_input=h.text_input(
-                "sample_models",
-                "models",
-                state.typed_models,
-                placeholder=f"models, such as openai:gpt-4o (default: {self.run.model_name(agent_of_key(key))})",
-            ),
+            state=state,
+            own_model=self.run.model_name(agent_of_key(key)),
             is_busy=self.is_busy,
             cost=cost,
             progress=render_progress(self.graph_worker),
-            sample=state.sample,
         )
 
     def _render_inputs(self, step: Step) -> Html:
@@ -438,10 +420,7 @@ class StepPanel(Live):
         return render_page(
             "frozen_call.html",
             editor=render_template_editor(text, self.prompt_editor.revision),
-            model_input=h.text_input(
-                "model", "model", results.typed_models, placeholder="openai:gpt-4o"
-            ),
-            times_input=h.text_input("times", "times", results.typed_times),
+            results=results,
             is_busy=self.is_busy,
             progress=render_progress(self.graph_worker),
             replies=replies,
@@ -751,11 +730,9 @@ class StepPanel(Live):
         Raises OverrideError for wrong values; they stay in the form then.
         """
         step = self._keep_typed_form(event)
-        results = self.results_of(step)
-        form = OutputForm(step)
-        value = form.parse(form_of(event))
+        value = OutputForm(step).parse(form_of(event))
         self.session.replace(self.key, value)
-        results.typed_form = None
+        self.results_of(step).typed_form = None
         self.selected_section = ""
         self.revision += 1
 
@@ -766,11 +743,12 @@ class StepPanel(Live):
         kept. Raises OverrideError if the path is not one of a list.
         """
         step = self._keep_typed_form(event)
-        results = self.results_of(step)
-        field = OutputForm(step).field
-        path = argument_of(event)
-        is_removal = event["do"] == "less"
-        results.typed_form = add_or_remove_row(field, form_of(event), path, remove=is_removal)
+        self.results_of(step).typed_form = add_or_remove_row(
+            OutputForm(step).field,
+            form_of(event),
+            argument_of(event),
+            remove=event["do"] == "less",
+        )
         self.revision += 1
 
     do_less = do_more
@@ -778,8 +756,7 @@ class StepPanel(Live):
     def _keep_typed_form(self, event: Event) -> Step:
         """Keep the values of the form, and return the step that it belongs to."""
         step = self._shown_step()
-        results = self.results_of(step)
-        results.typed_form = form_of(event)
+        self.results_of(step).typed_form = form_of(event)
         return step
 
     # Questions to the graph
@@ -803,8 +780,7 @@ class StepPanel(Live):
             reply = run_in_thread(
                 partial(ask, graph, *arguments), poll=self._stop_if_graph_cancelled
             )
-            results = self.results_of(step)
-            results.graph_results[question] = reply
+            self.results_of(step).graph_results[question] = reply
 
         self.graph_worker.submit("asking the graph", work)
 
@@ -823,8 +799,7 @@ class StepPanel(Live):
 
         Raises InputError if nothing was typed.
         """
-        form = event["form"]
-        name = str(form.get("name", "")).strip()
+        name = event["form"].get("name", "").strip()
         if not name:
             raise InputError(
                 "nothing was searched: the search field is empty",
@@ -870,18 +845,17 @@ class StepPanel(Live):
 
     def do_query(self, event: Event) -> None:
         """Execute a query as it was edited on the graph, and keep its result, or why it was refused."""
-        query = self._edited_query(event)
-        self._ask_graph(f"query {query.number}", explain.try_query, query.sparql)
+        number, sparql = self._edited_query(event)
+        self._ask_graph(f"query {number}", explain.try_query, sparql)
 
     def do_why(self, event: Event) -> None:
         """Ask the graph which pattern of a query, as it was edited, leaves it without rows.
 
         The event's ``arg`` is the number of the query.
         """
-        query = self._edited_query(event)
-        question = f"why {query.number}"
+        number, sparql = self._edited_query(event)
         steps = self.session.all_steps
-        self._ask_graph(question, explain.explain_empty_query, query.sparql, steps)
+        self._ask_graph(f"why {number}", explain.explain_empty_query, sparql, steps)
 
     def do_use(self, event: Event) -> None:
         """Put in the output with the edited query. Nothing is done if the query was not changed.
@@ -889,34 +863,29 @@ class StepPanel(Live):
         The run is executed up to the step then. Raises QueryError if the query is not conjunctive
         or asks for something else.
         """
-        query = self._edited_query(event)
+        number, sparql = self._edited_query(event)
         output = self._shown_step().output
         queries = list(output.queries)
-        original = queries[query.number]
-        if query.sparql == original.sparql:
+        if sparql == queries[number].sparql:
             return
-        queries[query.number] = explain.edit_candidate_query(original, query.sparql)
+        queries[number] = explain.edit_candidate_query(queries[number], sparql)
         edited = replace(output, queries=tuple(queries))
-        value = update_derived_fields(edited)
-        self.session.replace(self.key, value)
+        self.session.replace(self.key, update_derived_fields(edited))
 
-    def _edited_query(self, event: Event) -> EditedQuery:
-        """Return the query that an event names by its number, with the text typed in its place.
+    def _edited_query(self, event: Event) -> tuple[int, str]:
+        """Return the number of the query that an event names, and the text typed in its place.
 
         A query is shown with prefixes and line breaks; if that text was not changed, the query
         itself is returned. Prefixes that the page or the graph knows are declared in it.
         """
         number = int(event["arg"])
         step = self._shown_step()
-        queries = explain.queries_in(step.output)
-        query = queries[number]
+        query = explain.queries_in(step.output)[number]
         context = self._context_of(step)
-        shown = readable_query(query, context)
-        form = form_of(event)
-        typed = typed_text(form.get("sparql", ""))
-        if typed in ("", shown):
-            return EditedQuery(number, query)
-        return EditedQuery(number, declare_known_prefixes(typed, context))
+        typed = typed_text(form_of(event).get("sparql", ""))
+        if typed in ("", readable_query(query, context)):
+            return number, query
+        return number, declare_known_prefixes(typed, context)
 
 
 def _read_times(typed: str) -> int:
