@@ -22,7 +22,7 @@ from kgwb.show.html import Html
 from kgwb.show.survey import render_survey
 from kgwb.show.terms import RenderContext
 from kgwb.terms import Term
-from kgwb.text import mask_url, shorten, single_line, source_name
+from kgwb.text import mask_url, single_line, source_name
 from kgwb.ui.live import (
     Event,
     Live,
@@ -40,7 +40,6 @@ MAX_TRIED_QUESTIONS = 12
 MAX_ANSWER_CHARS = 60
 SURVEY_TIMEOUT_S = 2.0
 """How long the static HTML of a chooser waits for the survey of the graph."""
-INPUT_LABEL = "Graph: a sample, an RDF file or folder, or the URL of an endpoint"
 
 
 class Glance(Worker):
@@ -104,9 +103,8 @@ class Glance(Worker):
         if not answer:
             return None
         values = [str(value.term) for value in answer.values]
-        if right_answer is not None and str(right_answer) not in values:
-            return None
-        return answer
+        is_wrong = right_answer is not None and str(right_answer) not in values
+        return None if is_wrong else answer
 
     def view(self, *, interactive: bool = True) -> Html:
         """Render the survey with the example questions, as far as they are known, and the progress.
@@ -131,10 +129,9 @@ class Glance(Worker):
         """Render the example questions with their answers, shortened; nothing without any."""
         if not self.example_answers:
             return Html()
-        examples = {}
-        for question, answer in self.example_answers.items():
-            examples[shorten(question)] = shorten(str(answer), MAX_ANSWER_CHARS)
-        return render_page("graph_examples.html", examples=examples)
+        return render_page(
+            "graph_examples.html", examples=self.example_answers, max_chars=MAX_ANSWER_CHARS
+        )
 
 
 def sample_questions(source: str) -> list[SuggestedQuestion]:
@@ -220,24 +217,11 @@ class GraphChooser(Live):
         The button beside the field is disabled while a graph is being opened. The overview is left
         out before a graph was opened.
         """
-        name_input = h.text_input(
-            "name",
-            INPUT_LABEL,
-            self.input_text,
-            placeholder="my_graph.ttl, or http://localhost:8890/sparql",
-            data_rev=self.revision,
-        )
-        overview = Html()
-        if self.overview is not None:
-            overview = self.overview.view()
         return render_page(
             "graph_chooser.html",
-            label=INPUT_LABEL,
-            name_input=name_input,
-            is_busy=bool(self.worker.current_task),
+            chooser=self,
             sample_names=SAMPLE_NAMES,
             progress=render_progress(self.worker),
-            overview=overview,
         )
 
     def render_static(self) -> Html:

@@ -23,7 +23,6 @@ from kgwb.kg import Graph
 from kgwb.llm.base import ChatModel
 from kgwb.show import html as h
 from kgwb.show.html import Html
-from kgwb.text import single_line
 from kgwb.ui.debugger import Debugger, debug_question
 from kgwb.ui.live import Event, Live, Part, argument_of, form_of, render_page
 
@@ -139,10 +138,7 @@ class ErrorCoding(Live):
             debugger = self.render_child("debugger")
         return render_page(
             "error_coding.html",
-            coder=single_line(self.coder),
-            coded_count=len(self.codings),
-            sample_size=len(self.sample.ids),
-            results_name=self.results.name,
+            widget=self,
             is_interactive=is_interactive,
             marks=self._render_marks(is_interactive=is_interactive),
             question=self.results.question_titles[id_],
@@ -150,12 +146,8 @@ class ErrorCoding(Live):
             gold=render_gold(row, names),
             others=self.others.get(id_),
             blamed_agent=self.results.losses_by_id.get(id_, {}).get("agent") or "",
-            category=coding.category if coding else "",
-            categories=self.sample.categories,
-            # A new name for each question, so that the page does not keep what was typed for another.
-            form_id=f"coding-{self.sample.ids.index(id_)}",
-            note_input=h.text_input("note", "a note", coding.note if coding else ""),
-            has_run=self.debugger is not None,
+            coding=coding,
+            number=self.sample.ids.index(id_),
             debugger=debugger,
         )
 

@@ -52,7 +52,6 @@ from kgwb.ui.live import (
     Event,
     Live,
     Part,
-    TabOption,
     argument_of,
     form_of,
     render_page,
@@ -233,30 +232,17 @@ class PromptLab(Live):
         if prompt_name:
             _header, template = split_prompt(self.prompt_texts[prompt_name])
             text = self.template_drafts.get(prompt_name, template)
-        option_inputs = {}
-        for name, label in OPTION_LABELS.items():
-            option_inputs[name] = h.text_input(name, label, self.option_texts[name])
         return self._render(
             is_interactive=True,
-            has_prompts=bool(prompt_name),
             prompt_tabs=self._render_prompt_tabs(),
             form_id=self._form_id,
             editor=render_template_editor(text, f"{prompt_name} {self._editor_revision}"),
             template_diff=render_template_diff(template, text),
             option_labels=OPTION_LABELS,
-            option_inputs=option_inputs,
-            is_busy=bool(self.worker.current_task),
-            estimate=self.estimate_text,
             progress=render_progress(self.worker),
             retries=self._retries,
-            result_folders=self.result_folders,
             show_folder_name=show_folder_name,
-            folder_input=h.text_input(
-                "kept_folder", "the folder in which prompts are kept", self.kept_folder
-            ),
-            note_input=h.text_input("kept_note", "a note", placeholder="why"),
             list_kept=lambda: PromptHistory(self.kept_folder).to_table(),
-            kept_folder=self.kept_folder,
         )
 
     def render_static(self) -> Html:
@@ -292,15 +278,13 @@ class PromptLab(Live):
         render_first = partial(render_question, 0)
         return render_page(
             "lab.html",
-            results=f"{results.name}: {results.headline}",
-            gold_remark=self.gold_remark,
+            lab=self,
+            results=results,
             is_interactive=is_interactive,
             lost_questions=_list_lost_questions(results, render_first),
             lucky_questions=make_luck_table([results], show_question=render_first),
             changes=self.report.render_changes(render_changed),
             debugger=debugger,
-            display_name=display_name,
-            pluralize=pluralize,
             **values,
         )
 
@@ -311,10 +295,9 @@ class PromptLab(Live):
         """
         edited = self._edited_prompts()
         labels = tell_apart(self.prompt_texts, (_short_name, display_name, str))
-        options: list[TabOption] = []
-        for name, label in labels.items():
-            mark = "edited" if name in edited else ""
-            options.append((name, label, mark))
+        options = [
+            (name, label, "edited" if name in edited else "") for name, label in labels.items()
+        ]
         return h.tabs(options, self.selected_prompt, "prompt", self._form_id)
 
     @property
@@ -338,11 +321,8 @@ class PromptLab(Live):
 
     def _edited_prompts(self) -> list[str]:
         """Return the names of the prompts whose text differs from what was sent."""
-        edited = []
-        for name, text in self.prompt_texts.items():
-            if self._edited_prompt(name) != text:
-                edited.append(name)
-        return edited
+        texts = self.prompt_texts.items()
+        return [name for name, text in texts if self._edited_prompt(name) != text]
 
     def _read_form(self, event: Event) -> Retry:
         """Keep what was typed into the form, and return the retry that it asks for.
@@ -394,11 +374,8 @@ class PromptLab(Live):
 
         An empty text sets no limit.
         """
-        limits = {}
-        for limit in self.option_texts["budget"].split():
-            name, _, number = limit.partition("=")
-            limits[name] = number
-        return Budget(limits, self.prices)
+        limits = [limit.partition("=") for limit in self.option_texts["budget"].split()]
+        return Budget({name: number for name, _, number in limits}, self.prices)
 
     def _submit_estimate(self, retry: Retry) -> None:
         """Submit an estimate of a retry's cost from what is recorded; no model is asked.
@@ -414,11 +391,6 @@ class PromptLab(Live):
             self.estimate_text = "; ".join(filter(None, (str(cost), retry.remark)))
 
         self.worker.submit("estimating the cost", estimate)
-
-    def _submit_retry(self, retry: Retry, budget: Budget) -> None:
-        """Submit a retry, which asks the questions on the worker's thread."""
-        ask_again = partial(self._ask_again, retry, budget)
-        self.worker.submit("asking again", ask_again)
 
     def _ask_again(self, retry: Retry, budget: Budget) -> None:
         """Ask the questions, write the results to the retry's folder, and load the report with them.
@@ -501,12 +473,10 @@ class PromptLab(Live):
         Prompts that no saved run of it used are those that were measured first. Other drafts are
         dropped. The report is loaded on the worker's thread.
         """
-        folders = [
-            retry.folder for retry in self._retries if retry.folder.name == argument_of(event)
-        ]
-        if not folders:
+        folders = {retry.folder.name: retry.folder for retry in reversed(self._retries)}
+        folder = folders.get(argument_of(event))
+        if folder is None:
             return
-        folder = folders[0]
         self.template_drafts.clear()
         sent_texts = load_prompt_texts(LoadedResults.read(folder), self.prompt_texts)
         for name, text in sent_texts.items():
@@ -567,7 +537,7 @@ class PromptLab(Live):
         retry = self._read_form(event)
         budget = self._typed_budget()
         self._submit_estimate(retry)
-        self._submit_retry(retry, budget)
+        self.worker.submit("asking again", partial(self._ask_again, retry, budget))
 
     def do_cancel(self, event: Event) -> None:
         """Cancel the estimate or the retry at the next question."""

@@ -289,21 +289,15 @@ class Live(Part, anywidget.AnyWidget):
             body = self.view()
         except Exception as exc:  # noqa: BLE001  # a bug in a view must be seen, and must not stop the drawing
             body = h.div("body", render_failure(exc))
-        message = Html()
+        parts = [body]
         if self.message:
-            note = h.note(self.message, level="calm")
-            message = h.div("band", note, role="status")
-        error = Html()
+            parts.append(h.div("band", h.note(self.message, level="calm"), role="status"))
         if self.event_error is not None:
-            failure = render_failure(self.event_error)
-            error = h.div("band", failure, role="alert")
-        announcement = single_line(self.announcement())
+            parts.append(h.div("band", render_failure(self.event_error), role="alert"))
         return h.section(
-            body,
-            message,
-            error,
+            *parts,
             data_seen=sequence,
-            data_say=announcement or None,
+            data_say=single_line(self.announcement()) or None,
             id=f"kg-{id(self):x}",
             aria_busy=str(self.is_busy).lower(),
             role="group",
@@ -330,9 +324,7 @@ class Live(Part, anywidget.AnyWidget):
         self._displays = self._displays or {""}
         self.redraw()
         bundle = super()._repr_mimebundle_(**kwargs)
-        data: Any = bundle
-        if isinstance(bundle, tuple):
-            data = bundle[0]
+        data: Any = bundle[0] if isinstance(bundle, tuple) else bundle
         if data is not None:
             data["text/plain"] = repr(self)
             data["text/html"] = self.static_html()
@@ -392,13 +384,10 @@ def render_failure(error: BaseException) -> Html:
 
     An error that is no KgwbError is shown with the name of its class.
     """
+    message = f"{type(error).__name__}: {error}"
     if isinstance(error, KgwbError):
         message = error.message
-    else:
-        class_name = type(error).__name__
-        message = f"{class_name}: {error}"
-    hint = getattr(error, "hint", "")
-    return render_page("failure.html", message=message, hint=hint)
+    return render_page("failure.html", message=message, hint=getattr(error, "hint", ""))
 
 
 def render_progress(worker: Worker) -> Html:
@@ -407,12 +396,9 @@ def render_progress(worker: Worker) -> Html:
     For an idle worker whose latest task succeeded only the notices are rendered.
     """
     notices = render_notices(worker.notices)
-    task = worker.current_task
-    queued = worker.queued_tasks
     failure = Html()
-    if worker.failure is not None and not task:
+    if worker.failure is not None and not worker.current_task:
         failure = render_failure(worker.failure)
-    if not (task or queued or failure):
+    if not (worker.current_task or worker.queued_tasks or failure):
         return notices
-    progress = render_page("progress.html", task=task, queued_tasks=queued, failure=failure)
-    return h.join(notices, progress)
+    return h.join(notices, render_page("progress.html", worker=worker, failure=failure))

@@ -152,11 +152,9 @@ class SubgraphPanel(Live):
             header = render_question_header(self.run)
         if not self.subgraph.nodes:
             return h.join(header, picture.EMPTY_MESSAGE)
-        view = self._view_to_show()
+        fitting = "graph" if len(self.subgraph.nodes) > MAX_PICTURE_NODES else "picture"
+        view = self.selected_view or fitting
         answer = self.highlighted_answer
-        unsupported_answer = ""
-        if answer is not None and not answer.support:
-            unsupported_answer = shorten(answer.label)
         return render_page(
             "subgraph.html",
             header=header,
@@ -165,21 +163,9 @@ class SubgraphPanel(Live):
             panel_id=self._panel_id,
             subgraph=self._render_subgraph(view),
             legend=picture.render_legend(self.subgraph, answer),
-            unsupported_answer=unsupported_answer,
-            has_texts=answer is not None and bool(answer.texts),
+            answer=answer,
             selected_node=self._render_selected_node(),
         )
-
-    def _view_to_show(self) -> str:
-        """Return the view that the person chose, else the one that fits the size.
-
-        That is "graph" for more than MAX_PICTURE_NODES nodes, else "picture".
-        """
-        if self.selected_view:
-            return self.selected_view
-        if len(self.subgraph.nodes) > MAX_PICTURE_NODES:
-            return "graph"
-        return "picture"
 
     def _render_answer_tabs(self) -> Html:
         """Render the first MAX_ANSWER_TABS answers as tabs, and one that highlights nothing.
@@ -190,15 +176,11 @@ class SubgraphPanel(Live):
         names = {node.term: node.name for node in self.subgraph.nodes}
         labels = []
         for answer in self.subgraph.answers[:MAX_ANSWER_TABS]:
-            label = answer.label
-            if not answer.row:
-                label = names.get(answer.term, label)
+            label = answer.label if answer.row else names.get(answer.term, answer.label)
             labels.append(fit_width(single_line(label), MAX_TAB_CHARS))
         options: list[TabOption] = []
         for position, label in enumerate(labels):
-            number: object = ""
-            if labels.count(label) > 1:
-                number = position + 1
+            number = position + 1 if labels.count(label) > 1 else ""
             options.append((str(position), label, number))
         options.append((str(NOTHING), "no highlight", ""))
         selected = str(self.highlighted_number)
@@ -282,16 +264,13 @@ class SubgraphPanel(Live):
             return h.muted_text("Click a node to see what it is, and to expand it.")
         iri_link = Html()
         if isinstance(node.term, URIRef):
-            context = context_of(self.run)
-            iri_link = render_curie(node.term, context)
-        description = self.descriptions.get(self.selected_number, Description())
+            iri_link = render_curie(node.term, context_of(self.run))
         return render_page(
             "subgraph_node.html",
-            label=shorten(node.name),
-            types=[shorten(name) for name in description.types],
+            node=node,
             iri_link=iri_link,
-            roles=picture.describe_roles(node.roles),
-            description=shorten(description.description, MAX_LINE_CHARS),
+            described=self.descriptions.get(self.selected_number, Description()),
+            max_chars=MAX_LINE_CHARS,
             failure=self.worker.failure,
         )
 
