@@ -26,7 +26,6 @@ from kgwb.show.explain import render_graph_result
 from kgwb.show.html import (
     MAX_ROWS,
     Html,
-    button,
     collapsible,
     div,
     join,
@@ -113,19 +112,20 @@ def render_answer_parts(answer: Answer, context: RenderContext) -> list[Html]:
     if answer.measure:
         title = f"decided by the measure {shorten(answer.measure)}, which is no column"
         parts.append(div("soft", title))
-    values = []
-    for number, value in enumerate(answer.values[:MAX_ROWS], 1):
-        rendered = _render_numbered_value(number, value, context)
-        values.append(rendered)
+    values = [
+        _render_numbered_value(number, value, context)
+        for number, value in enumerate(answer.values[:MAX_ROWS], 1)
+    ]
     if answer.columns:
         parts.append(_render_answer_table(answer, context))
         title = muted_text("the triples that support each row")
         parts.append(collapsible(title, *values, key="support"))
     else:
         parts += values[:MAX_VALUES]
-        parts.append(_collapse_values(values[MAX_VALUES:]))
-    omitted = len(answer.values) - MAX_ROWS
-    parts.append(omitted_count(omitted))
+        more = values[MAX_VALUES:]
+        if more:
+            parts.append(collapsible(muted_text(f"{len(more)} more"), *more))
+    parts.append(omitted_count(len(answer.values) - MAX_ROWS))
     if answer.queries:
         parts.append(_render_answer_queries(answer, context))
     return parts
@@ -133,23 +133,15 @@ def render_answer_parts(answer: Answer, context: RenderContext) -> list[Html]:
 
 def _render_other_candidates(reading: NameReading, context: RenderContext) -> Html:
     """Render what else a name may mean, collapsed; nothing if nothing else was found."""
+    if not reading.others:
+        return Html()
     rows = []
     for other in reading.others[:MAX_ROWS]:
         label = shorten(other.label_with_types)
         rows.append([label, shorten(other.description), render_curie(other.iri, context)])
-    if not rows:
-        return Html()
     title = f"what else “{shorten(reading.name or reading.read_as)}” may mean"
     listed = table(["thing", "description", "IRI"], rows, total=len(reading.others))
     return collapsible(muted_text(title), listed)
-
-
-def _collapse_values(values: Sequence[Html]) -> Html:
-    """Render values of an answer collapsed below their number; nothing if there are none."""
-    if not values:
-        return Html()
-    title = muted_text(f"{len(values)} more")
-    return collapsible(title, *values)
 
 
 def _reason_text(reason: str) -> str:
@@ -189,32 +181,18 @@ def _render_numbered_value(number: int, value: Value, context: RenderContext) ->
     beside the graph are marked as such. A value without support says "no triple". Its measure comes
     before the triples.
     """
-    support = muted_text("no triple")
-    if value.support:
-        support = render_triples(value.support, context, [value.term])
-    if value.texts:
-        triples = support if value.support else Html()
-        support = join(triples, render_texts(value.texts))
-    label = Html()
-    if not _is_end_of_triple(value):
-        label = _render_value_label(value, context)
-    measure = Html()
+    content = []
+    if not any(value.term in (subject, object_) for subject, _, object_ in value.support):
+        content.append(_render_value_label(value, context))
     if value.measure is not None:
-        measure = div("soft", "measure ", render_cell(value.measure, context))
-    content = div("grow stack tight", label, measure, support)
-    return div("row top", span("num", number), content)
-
-
-def _is_end_of_triple(value: Value) -> bool:
-    """Return whether a value is the subject or the object of one of its supporting triples.
-
-    A literal and an IRI of the same text are different.
-    """
-    ends: set[Term] = set()
-    for subject, _, object_ in value.support:
-        ends.add(subject)
-        ends.add(object_)
-    return value.term in ends
+        content.append(div("soft", "measure ", render_cell(value.measure, context)))
+    if value.support:
+        content.append(render_triples(value.support, context, [value.term]))
+    if value.texts:
+        content.append(render_texts(value.texts))
+    elif not value.support:
+        content.append(muted_text("no triple"))
+    return div("row top", span("num", number), div("grow stack tight", *content))
 
 
 def _render_value_label(value: Value, context: RenderContext) -> Html:
@@ -247,10 +225,10 @@ def _render_answer_queries(answer: Answer, context: RenderContext) -> Html:
     """
     is_false = answer.kind == "boolean" and answer.labels == ("false",)
     is_empty = is_false or not answer.values
-    blocks = []
-    for number, query in enumerate(answer.queries):
-        block = render_query_block(number, query, context, is_empty=is_empty)
-        blocks.append(block)
+    blocks = [
+        render_query_block(number, query, context, is_empty=is_empty)
+        for number, query in enumerate(answer.queries)
+    ]
     count = muted_text(pluralize(len(blocks), "query"))
     title = join("The SPARQL it came from ", count)
     if answer.values:
@@ -280,14 +258,6 @@ def render_query_block(
     if not context.is_interactive:
         return div("", head, shown)
     result = context.graph_results.get(f"query {number}")
-    has_no_rows = is_empty
-    if result is not None:
-        has_no_rows = result.is_empty
-    buttons = [button("Run query", "query", "run", arg=number)]
-    if can_replace:
-        buttons.append(button("Use this query", "use", arg=number))
-    if has_no_rows:
-        buttons.append(button("Why is it empty?", "why", arg=number))
     text = readable_query(query, context)
     line_count = text.count("\n") + 1
     return render_template(
@@ -296,12 +266,11 @@ def render_query_block(
         head=head,
         query=shown,
         is_empty=is_empty,
-        # A page keeps expanded what the person expanded; a query without rows is expanded at once.
-        key=f"empty-{number}" if is_empty else f"edit-{number}",
         text=text,
         rows=min(line_count, MAX_EDITOR_LINES),
         revision=shorten(query, MAX_REVISION_CHARS),
-        buttons=buttons,
+        can_replace=can_replace,
+        has_no_rows=is_empty if result is None else result.is_empty,
         result=render_graph_result(f"query {number}", context),
         reason=render_graph_result(f"why {number}", context),
     )
@@ -369,11 +338,12 @@ def _names_of_iris(answer: Answer, context: RenderContext) -> dict[str, str]:
 
     The name is that of the context, else the label of the value, else made of the IRI.
     """
-    labels = {}
-    for value in answer.values[:MAX_ROWS]:
-        for term in value.terms:
-            if isinstance(term, URIRef):
-                labels[str(term)] = value.term_label
+    labels = {
+        str(term): value.term_label
+        for value in answer.values[:MAX_ROWS]
+        for term in value.terms
+        if isinstance(term, URIRef)
+    }
     names = {}
     for iri in sorted(_support_iris(answer).union(labels)):
         known_name = context.names.get(iri) or labels.get(iri)

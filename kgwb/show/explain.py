@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any, ClassVar, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -92,11 +93,7 @@ def queries_in(output: Any) -> tuple[str, ...]:
     if not isinstance(queries, tuple):
         # Some records have the number of queries there.
         return ()
-    texts = []
-    for query in queries:
-        text = getattr(query, "sparql", query)
-        texts.append(str(text))
-    return tuple(texts)
+    return tuple(str(getattr(query, "sparql", query)) for query in queries)
 
 
 def is_unanswered(output: Any) -> bool:
@@ -158,8 +155,7 @@ def _predicate_names(kg: Graph) -> tuple[frozenset[str], bool]:
             further = kg.select(f"SELECT ?p WHERE {{ ?s ?p ?o }} LIMIT 1 OFFSET {MAX_READ_TRIPLES}")
         except GraphError:
             return frozenset(), False
-        first_cells = [row[0] for row in found.rows]
-        iris = [cell for cell in first_cells if isinstance(cell, URIRef)]
+        iris = [predicate for (predicate,) in found.rows if isinstance(predicate, URIRef)]
         names = frozenset(kg.names(iris).values())
         _PREDICATE_NAMES[kg] = (names, not found.cut and not further.rows)
     return _PREDICATE_NAMES[kg]
@@ -213,13 +209,9 @@ def _render_blocking_part(part: TriplePattern | str, reason: str, context: Rende
     If no step wrote it, a remark says so.
     """
     text = query_part_text(part, context.names)
-    authors = authors_of(context.steps, part, context.names)
-    if not authors:
-        authors = ["no step of this run wrote it"]
-    author_text = "; ".join(authors)
-    head = tag("b", shorten(text))
-    remark = muted_text(f"{author_text}.")
-    return div("", head, f": {reason}. ", remark)
+    authors = "; ".join(authors_of(context.steps, part, context.names))
+    remark = muted_text(f"{authors or 'no step of this run wrote it'}.")
+    return div("", tag("b", shorten(text)), f": {reason}. ", remark)
 
 
 def query_part_text(part: TriplePattern | str, names: DisplayNames) -> str:
@@ -257,23 +249,19 @@ def authors_of(steps: Iterable[Step], part: TriplePattern | str, names: DisplayN
                 author_of |= dict.fromkeys(record.query_parts(), step.key)
 
     if isinstance(part, str):
-        filters = QueryPart("filters", part)
-        if filters not in author_of:
-            return []
-        return [f"{author_of[filters]} wrote the filters"]
+        author = author_of.get(QueryPart("filters", part))
+        return [f"{author} wrote the filters"] if author else []
     subject, predicate, object_ = part
-    query_parts = [
+    written = (
         QueryPart("predicate", predicate),
         QueryPart("vertex", subject),
         QueryPart("vertex", object_),
+    )
+    return [
+        f"{author_of[each]} wrote the {each.kind} {pattern_term_text(each.text, names)}"
+        for each in written
+        if each in author_of
     ]
-    texts = []
-    for query_part in query_parts:
-        if query_part in author_of:
-            author = author_of[query_part]
-            term_name = pattern_term_text(query_part.text, names)
-            texts.append(f"{author} wrote the {query_part.kind} {term_name}")
-    return texts
 
 
 # Where is this vertex?
@@ -351,14 +339,9 @@ def _vertices_called(kg: Graph, name: str, candidates: Iterable[Candidate]) -> l
     graph's exact search finds the others.
     """
     wanted = exact_form(name)
-    vertices: dict[URIRef, None] = {}
-    for candidate in candidates:
-        if exact_form(candidate.label) == wanted:
-            vertices[candidate.iri] = None
-    found = kg.exact([name])
-    for iri in found.get(name, ()):
-        vertices[iri] = None
-    return list(vertices)[:MAX_VERTICES]
+    named = [candidate.iri for candidate in candidates if exact_form(candidate.label) == wanted]
+    found = kg.exact([name]).get(name, ())
+    return list(dict.fromkeys([*named, *found]))[:MAX_VERTICES]
 
 
 def _describe_unknown_name(kg: Graph, name: str) -> str:
@@ -413,7 +396,7 @@ class PredicateExamples:
     """Some triples of a predicate."""
 
     triples: tuple[Triple, ...]
-    from_anywhere: bool
+    from_anywhere: bool = False
     """Whether the linked vertices have none, so that these triples are of other vertices."""
     names: IriNames = ()
 
@@ -434,10 +417,8 @@ def find_examples(
     that they are at any vertices. Raises a GraphError.
     """
     vertices: dict[str, str] = {}
-    for step in steps:
-        link = step.output
-        if step.done and isinstance(link, Link) and link.vertex:
-            vertices.setdefault(link.entity, n3(link.vertex.iri))
+    for name, vertex in _names_linked_by(steps):
+        vertices.setdefault(name, n3(vertex))
     subject_mention, object_mention = mentions
     if direction == "in":
         object_mention, subject_mention = mentions
@@ -449,33 +430,16 @@ def find_examples(
     if object_mention in vertices:
         patterns.append(f"?s {iri} {vertices[object_mention]}")
     for pattern in patterns:
-        triples = _example_triples(kg, pattern)
-        if triples:
-            names = names_of_terms(kg, triples)
-            return PredicateExamples(triples, False, names)
-    triples = _example_triples(kg, f"?s {iri} ?o")
-    names = names_of_terms(kg, triples)
-    return PredicateExamples(triples, True, names)
+        examples = _find_matches(kg, pattern)
+        if examples.triples:
+            return examples
+    return replace(_find_matches(kg, f"?s {iri} ?o"), from_anywhere=True)
 
 
-def find_examples_at(
-    kg: Graph, vertex: URIRef, predicate: URIRef, direction: Direction
-) -> PredicateExamples:
-    """Return triples of a predicate at a vertex, which is the object with the direction "in".
-
-    At most MAX_EXAMPLES are returned, with the display names of their IRIs. Raises a GraphError.
-    """
-    pattern = f"{n3(vertex)} {n3(predicate)} ?o"
-    if direction == "in":
-        pattern = f"?s {n3(predicate)} {n3(vertex)}"
-    triples = _example_triples(kg, pattern)
-    names = names_of_terms(kg, triples)
-    return PredicateExamples(triples, False, names)
-
-
-def _example_triples(kg: Graph, pattern: str) -> tuple[Triple, ...]:
-    """Return at most MAX_EXAMPLES triples that match a pattern. Raises a GraphError."""
-    return kg.construct(f"CONSTRUCT WHERE {{ {pattern} }} LIMIT {MAX_EXAMPLES}")
+def _find_matches(kg: Graph, pattern: str) -> PredicateExamples:
+    """Return at most MAX_EXAMPLES triples that match a pattern, with names. Raises a GraphError."""
+    triples = kg.construct(f"CONSTRUCT WHERE {{ {pattern} }} LIMIT {MAX_EXAMPLES}")
+    return PredicateExamples(triples, names=names_of_terms(kg, triples))
 
 
 def names_of_terms(kg: Graph, rows: Iterable[Row]) -> IriNames:
@@ -548,9 +512,7 @@ class QueryFailure:
     def line_number(self) -> int | None:
         """The line of the query that the error names, from 1; None if it names none."""
         match = re.search(r"\bat line (\d+)", self.error.message)
-        if match is None:
-            return None
-        return int(match[1])
+        return int(match[1]) if match else None
 
 
 def try_query(kg: Graph, sparql: str) -> QueryResult | QueryFailure:
@@ -595,17 +557,11 @@ def render_query_result(executed: QueryResult, context: RenderContext) -> Html:
         return div("", ask_result, muted_text(" (ASK)"))
     context = context.with_names(executed.names)
     result = executed.rows
-    rows = []
-    for row in result.rows[:MAX_ROWS]:
-        cells = [render_cell(term, context) for term in row]
-        rows.append(cells)
+    rows = [[render_cell(term, context) for term in row] for row in result.rows[:MAX_ROWS]]
     headings = [f"?{variable}" for variable in result.variables]
     number = len(result.rows)
-    count = tag("b", pluralize(number, "row"))
-    remark = ""
-    if result.cut:
-        remark = "; the result was cut there by the row limit"
-    head = div("", count, remark)
+    remark = "; the result was cut there by the row limit" if result.cut else ""
+    head = div("", tag("b", pluralize(number, "row")), remark)
     return join(head, table(headings, rows, total=number))
 
 
@@ -627,10 +583,9 @@ def edit_candidate_query(query: CandidateQuery, sparql: str) -> CandidateQuery:
         )
     known_predicates = [predicate for _, predicate, _ in query.patterns]
     names = dict(zip(known_predicates, query.predicates, strict=False))
-    predicates = []
-    for _, predicate, _ in patterns:
-        name = names.get(predicate) or pattern_term_text(predicate, {})
-        predicates.append(name)
+    predicates = [
+        names.get(predicate) or pattern_term_text(predicate, {}) for _, predicate, _ in patterns
+    ]
     return replace(
         query,
         sparql=sparql,
@@ -741,12 +696,16 @@ def _linked_vertices(steps: Iterable[Step]) -> tuple[URIRef, ...]:
 
     Only the first vertex of a link counts. Steps that are not done are left out.
     """
-    iris: dict[URIRef, None] = {}
+    iris = [iri for _, iri in _names_linked_by(steps)]
+    return tuple(dict.fromkeys(iris))[:MAX_THINGS]
+
+
+def _names_linked_by(steps: Iterable[Step]) -> Iterator[tuple[str, URIRef]]:
+    """Yield the names that steps have linked, each with its vertex, the first of its link."""
     for step in steps:
         link = step.output
         if step.done and isinstance(link, Link) and link.vertex:
-            iris[link.vertex.iri] = None
-    return tuple(iris)[:MAX_THINGS]
+            yield link.entity, link.vertex.iri
 
 
 def _vertices_named_in(question: str, kg: Graph) -> tuple[URIRef, ...]:
@@ -760,19 +719,14 @@ def _vertices_named_in(question: str, kg: Graph) -> tuple[URIRef, ...]:
         without_s = word.removesuffix("'s").removesuffix("’s")
         words.append(without_s.rstrip("."))
     for length in range(MAX_NAME_WORDS, 0, -1):
-        names = []
-        for start in range(len(words) - length + 1):
-            end = start + length
-            name = " ".join(words[start:end])
-            if length > 1 or not name.islower():
-                names.append(name)
+        starts = range(len(words) - length + 1)
+        names = [" ".join(words[start : start + length]) for start in starts]
+        if length == 1:
+            names = [name for name in names if not name.islower()]
         found = kg.exact(names)
-        iris: list[URIRef] = []
-        for name in names:
-            iris += found.get(name, ())
+        iris = list(chain.from_iterable(found.get(name, ()) for name in names))
         schema_terms = find_schema_terms(kg, iris)
-        distinct_iris = dict.fromkeys(iris)
-        vertices = [iri for iri in distinct_iris if iri not in schema_terms]
+        vertices = [iri for iri in dict.fromkeys(iris) if iri not in schema_terms]
         if vertices:
             return tuple(vertices[:MAX_THINGS])
     return ()
@@ -806,8 +760,13 @@ def question_about(thing: Thing, predicate: ThingPredicate) -> str:
 
 
 def values_of(kg: Graph, thing: URIRef, predicate: ThingPredicate) -> PredicateExamples:
-    """Return triples of a predicate at a thing. Raises a GraphError."""
-    return find_examples_at(kg, thing, predicate.iri, predicate.direction)
+    """Return triples of a predicate at a thing, which is the object with the direction "in".
+
+    At most MAX_EXAMPLES are returned, with the display names of their IRIs. Raises a GraphError.
+    """
+    if predicate.direction == "in":
+        return _find_matches(kg, f"?s {n3(predicate.iri)} {n3(thing)}")
+    return _find_matches(kg, f"{n3(thing)} {n3(predicate.iri)} ?o")
 
 
 def predicate_of_event(things: Sequence[Thing], argument: str) -> tuple[Thing, ThingPredicate]:

@@ -18,6 +18,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import is_dataclass, replace
+from itertools import chain
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -115,10 +116,7 @@ def field_for_type(value_type: Any) -> FormField:
         return field
     record_class: Any = value_type
     marks = field_marks(record_class)
-    shown = []
-    for part in field.subfields:
-        if marks.get(part.name) != "hidden":
-            shown.append(part)
+    shown = [part for part in field.subfields if marks.get(part.name) != "hidden"]
     return replace(field, subfields=tuple(shown))
 
 
@@ -225,10 +223,7 @@ def fit_field(field: FormField, data: Any) -> FormField:
         # Its data is read in the order of the options.
         return field
     if field.kind == "group" and isinstance(data, Mapping):
-        fitted = []
-        for part in field.subfields:
-            part_data = data.get(part.name)
-            fitted.append(fit_field(part, part_data))
+        fitted = [fit_field(part, data.get(part.name)) for part in field.subfields]
         field = replace(field, subfields=tuple(fitted))
     is_long_list = isinstance(data, list) and len(data) > MAX_FORM_ROWS
     is_long_table = is_long_list and field.kind == "table"
@@ -243,12 +238,9 @@ def _keeps(field: FormField, data: Any) -> bool:
     False if it cannot be filled in or read.
     """
     with suppress(OverrideError, TypeError, KeyError, ValueError, AttributeError):
-        values = to_form_values(field, data)
-        typed = parse_form_values(field, values)
+        typed = parse_form_values(field, to_form_values(field, data))
         # Compared as JSON: in Python, True equals 1.
-        typed_json = json.dumps(typed, sort_keys=True)
-        data_json = json.dumps(data, sort_keys=True)
-        return typed_json == data_json
+        return json.dumps(typed, sort_keys=True) == json.dumps(data, sort_keys=True)
     return False
 
 
@@ -271,45 +263,24 @@ def to_form_values(field: FormField, data: Any, path: str = "") -> dict[str, str
                 values |= to_form_values(part, data[part.name], part_path)
         case "table":
             for number, row in enumerate(data):
-                row_path = join_path(path, number)
-                values |= _row_values(field, row, row_path)
+                for column, cell_path in field.parts(join_path(path, number)):
+                    # A column without a name is the whole row.
+                    cell = row[column.name] if column.name else row
+                    values |= to_form_values(column, cell, cell_path)
         case "ticks":
-            for choice in data:
-                position = field.choices.index(choice)
-                values[join_path(path, position)] = "on"
+            values |= {join_path(path, field.choices.index(choice)): "on" for choice in data}
         case "flag":
             if data:
                 values[name] = "on"
         case "choice":
-            position = field.choices.index(data)
-            values[name] = str(position)
+            values[name] = str(field.choices.index(data))
         case "texts":
             values[name] = "\n".join(data)
         case "json":
-            values[name] = _json_input(field, data)
+            is_default = data is None and field.default is None
+            values[name] = "" if is_default else json.dumps(data, ensure_ascii=False)
         case _:
             values[name] = str(data)
-    return values
-
-
-def _json_input(field: FormField, data: Any) -> str:
-    """Return data as JSON; empty for None if that is the default of the field."""
-    if data is None and field.default is None:
-        return ""
-    return json.dumps(data, ensure_ascii=False)
-
-
-def _row_values(table: FormField, row: Any, path: str) -> dict[str, str]:
-    """Return the values of the inputs in one row of a table, by input name.
-
-    ``path`` is that of the row. A column without a name has the row itself as its data.
-    """
-    values: dict[str, str] = {}
-    for column, cell_path in table.parts(path):
-        cell = row
-        if column.name:
-            cell = row[column.name]
-        values |= to_form_values(column, cell, cell_path)
     return values
 
 
@@ -380,10 +351,9 @@ class FormReader:
 
     def _read_parts(self, field: FormField, path: str, place: Place) -> dict[str, Any]:
         """Return the data of a group, or of a row of a table, by the names of its parts."""
-        data = {}
-        for part, part_path in field.parts(path):
-            data[part.name] = self.read(part, part_path, place)
-        return data
+        return {
+            part.name: self.read(part, part_path, place) for part, part_path in field.parts(path)
+        }
 
     def _read_rows(self, table: FormField, path: str, place: Place) -> list[Any]:
         """Return the rows of a table, in the order of their numbers.
@@ -406,12 +376,11 @@ class FormReader:
 
         An option is ticked if there is a value under the field's path with its position.
         """
-        choices = []
-        for position, choice in enumerate(field.choices):
-            name = join_path(path, position)
-            if name in self.values:
-                choices.append(choice)
-        return choices
+        return [
+            choice
+            for position, choice in enumerate(field.choices)
+            if join_path(path, position) in self.values
+        ]
 
 
 def row_numbers(values: FormValues, path: str) -> list[int]:
@@ -421,20 +390,14 @@ def row_numbers(values: FormValues, path: str) -> list[int]:
     number.
     """
     cell_name = re.compile(rf"{re.escape(path)}\.?(\d+)\.")
-    numbers = set()
-    for name in values:
-        match = cell_name.match(name)
-        if match:
-            numbers.add(int(match[1]))
-    return sorted(numbers)
+    matches = filter(None, map(cell_name.match, values))
+    return sorted({int(match[1]) for match in matches})
 
 
 def _describe_problem(place: Iterable[str], problem: str) -> str:
     """Return a problem with the place where it is: "facts, row 2, IRI: ..."."""
-    labels = ", ".join(label for label in place if label)
-    if not labels:
-        return problem
-    return f"{labels}: {problem}"
+    labels = ", ".join(filter(None, place))
+    return f"{labels}: {problem}" if labels else problem
 
 
 def _parse_input(field: FormField, text: str) -> Any:
@@ -532,18 +495,9 @@ def validate_record(data: Any, value_type: Any) -> Any:
     except ValidationError as exc:
         problems = []
         for error in exc.errors(include_url=False)[:MAX_PROBLEMS]:
-            place = map(_describe_position, error["loc"])
-            problem = _describe_problem(place, error["msg"])
-            problems.append(problem)
-        message = "; ".join(problems)
-        raise OverrideError(message, hint="correct these fields") from exc
-
-
-def _describe_position(part: int | str) -> str:
-    """Return a part of an error's place: a name as it is, a number as "row N", counted from 1."""
-    if isinstance(part, str):
-        return part
-    return f"row {part + 1}"
+            place = [part if isinstance(part, str) else f"row {part + 1}" for part in error["loc"]]
+            problems.append(_describe_problem(place, error["msg"]))
+        raise OverrideError("; ".join(problems), hint="correct these fields") from exc
 
 
 # Rows of tables
@@ -572,11 +526,7 @@ def add_or_remove_row(
         new_row = _empty_row_values(table, values, table_path)
         return {**values, **new_row}
     removed = join_path(table_path, row) + "."
-    kept = {}
-    for name, text in values.items():
-        if not name.startswith(removed):
-            kept[name] = text
-    return kept
+    return {name: text for name, text in values.items() if not name.startswith(removed)}
 
 
 def _find_subfield(field: FormField, names: Sequence[str]) -> FormField:
@@ -585,10 +535,8 @@ def _find_subfield(field: FormField, names: Sequence[str]) -> FormField:
     A name that no subfield has, such as the number of a row, is skipped.
     """
     for name in names:
-        for part in field.subfields:
-            if part.name == name:
-                field = part
-                break
+        parts = {part.name: part for part in field.subfields}
+        field = parts.get(name, field)
     return field
 
 
@@ -597,14 +545,11 @@ def _empty_row_values(table: FormField, values: FormValues, path: str) -> dict[s
 
     A table without rows begins with 0.
     """
-    numbers = row_numbers(values, path)
-    row_number = max(numbers, default=-1) + 1
-    row_path = join_path(path, row_number)
+    row_number = max(row_numbers(values, path), default=-1) + 1
     row_values: dict[str, str] = {}
-    for column, cell_path in table.parts(row_path):
+    for column, cell_path in table.parts(join_path(path, row_number)):
         cell = fit_field(column, empty_data(column))
-        data = empty_data(cell)
-        row_values |= to_form_values(cell, data, cell_path)
+        row_values |= to_form_values(cell, empty_data(cell), cell_path)
     return row_values
 
 
@@ -623,14 +568,13 @@ MAX_OPTION_CHARS = 120
 """Characters shown of an option."""
 
 
-def render_fields(field: FormField, values: FormValues, path: str = "", revision: int = 0) -> Html:
-    """Render the inputs of a field, filled with the values.
+def render_fields(field: FormField, values: FormValues, revision: int = 0) -> Html:
+    """Render the inputs of a form, filled with the values.
 
-    ``path`` is the path of the field in the data. A page keeps what a person is typing when the
-    form is rendered again, until the ``revision`` changes.
+    A page keeps what a person is typing when the form is rendered again, until the ``revision``
+    changes.
     """
-    renderer = FormRenderer(values, revision)
-    return renderer.render(field, path)
+    return FormRenderer(values, revision).render(field, "")
 
 
 class FormRenderer:
@@ -684,15 +628,11 @@ class FormRenderer:
         add_id = f"more-{name}"
         for number in row_numbers(self.values, path):
             row_path = join_path(path, number)
-            cells = []
-            for column, cell_path in table.parts(row_path):
-                cell = self.render(column, cell_path)
-                cells.append(cell)
+            cells = [self.render(column, cell_path) for column, cell_path in table.parts(row_path)]
             remove = button(
                 "Remove this row", "less", "bad", "ghost square", arg=row_path, data_then=add_id
             )
-            cells.append(remove)
-            lines.append(div("triple-in", *cells, style=grid))
+            lines.append(div("triple-in", *cells, remove, style=grid))
         add = button("Add a row", "more", "plus", "ghost", arg=name, id=add_id)
         return div("stack tight", *lines, add)
 
@@ -704,11 +644,8 @@ class FormRenderer:
         ticks = []
         for position, label in enumerate(field.choice_labels):
             name = join_path(path, position)
-            is_ticked = name in self.values
-            box = tag("input", type="checkbox", name=name, checked=is_ticked)
-            text = tag("bdi", label)
-            tick = tag("label", box, " ", text, class_="tick")
-            ticks.append(tick)
+            box = tag("input", type="checkbox", name=name, checked=name in self.values)
+            ticks.append(tag("label", box, " ", tag("bdi", label), class_="tick"))
         return div("stack tight scroll", *ticks)
 
     def _render_input(self, field: FormField, path: str) -> Html:
@@ -728,8 +665,7 @@ class FormRenderer:
             "aria_invalid": "true" if _is_refused(field, text) else None,
         }
         if field.kind == "flag":
-            is_ticked = name in self.values
-            return tag("input", type="checkbox", checked=is_ticked, **attributes)
+            return tag("input", type="checkbox", checked=name in self.values, **attributes)
         if field.kind == "choice":
             options = _render_options(field, text)
             return tag("select", *options, **attributes)
@@ -783,13 +719,10 @@ def _render_options(field: FormField, selected: str) -> list[Html]:
     ``selected`` is the value of the option that is selected. Labels are cut at MAX_OPTION_CHARS
     characters.
     """
-    labels = field.choice_labels or [str(choice) for choice in field.choices]
     options = []
-    for n, label in enumerate(labels):
+    for n, label in enumerate(field.choice_labels or map(str, field.choices)):
         text = shorten(label, MAX_OPTION_CHARS)
-        is_selected = str(n) == selected
-        option = tag("option", text, value=n, selected=is_selected)
-        options.append(option)
+        options.append(tag("option", text, value=n, selected=str(n) == selected))
     return options
 
 
@@ -820,13 +753,8 @@ class OutputForm:
             if is_group:
                 data |= self._inputs_by_field(field)
         if is_group:
-            shown_data = {}
-            parts = []
-            for part in field.subfields:
-                name = part.name
-                shown_data[name] = data[name]
-                parts.append(self.choice_fields.get(name, part))
-            data = shown_data
+            data = {part.name: data[part.name] for part in field.subfields}
+            parts = [self.choice_fields.get(part.name, part) for part in field.subfields]
             field = replace(field, subfields=tuple(parts))
         self.field = fit_field(field, data)
         self.initial_values = to_form_values(self.field, data)
@@ -849,7 +777,7 @@ class OutputForm:
         """Render the form with the given values, or with the initial ones; see ``render_fields``."""
         if values is None:
             values = self.initial_values
-        return render_fields(self.field, values, "", revision)
+        return render_fields(self.field, values, revision)
 
     def parse(self, values: FormValues) -> Any:
         """Return the output that a person typed; the step's own output if nothing was changed.
@@ -875,8 +803,7 @@ class OutputForm:
 
     def _has_other_choice(self, data: Mapping[str, Any]) -> bool:
         """Return whether another option is chosen than in the step's own output."""
-        changed = [name for name in self.choice_fields if data[name] != self.data[name]]
-        return bool(changed)
+        return any(data[name] != self.data[name] for name in self.choice_fields)
 
 
 def update_derived_fields(value: Any) -> Any:
@@ -899,12 +826,9 @@ def choose_option(step: Step, position: int) -> Any:
     """
     form = OutputForm(step)
     name = next(iter(form.choice_fields))
-    [field] = [part for part in form.field.subfields if part.name == name]
-    values = {}
-    for key, text in form.initial_values.items():
-        if key.partition(".")[0] != name:
-            values[key] = text
-    if field.kind == "choice":
+    initial_values = form.initial_values.items()
+    values = {key: text for key, text in initial_values if key.partition(".")[0] != name}
+    if _find_subfield(form.field, [name]).kind == "choice":
         values[name] = str(position + 1)
     else:
         values[f"{name}.{position}"] = "on"
@@ -934,8 +858,8 @@ def choice_fields(step: Step) -> dict[str, FormField]:
             continue
         options = _find_options(step, name, type_hint, record_class)
         if options:
-            is_tuple = get_origin(type_hint) is tuple
-            fields[name] = _choice_field(name, options, has_many=is_tuple)
+            has_many = get_origin(type_hint) is tuple
+            fields[name] = _choice_field(name, options, has_many=has_many)
     return fields
 
 
@@ -961,10 +885,7 @@ def _find_options(step: Step, name: str, type_hint: Any, record_class: type) -> 
     if step.done:
         current = getattr(step.output, name)
     if isinstance(current, tuple):
-        for record in current:
-            if record not in options:
-                return []
-        return options
+        return options if all(record in options for record in current) else []
     if NoneType not in get_args(type_hint):
         return []
     options += _records_in(step.output, record_class)
@@ -981,16 +902,9 @@ def _records_in(source: Any, record_class: type) -> list[Any]:
     """
     parts = [source]
     if is_record(source):
-        names = field_marks(type(source))
-        parts = [getattr(source, name) for name in names]
-    records = []
-    for part in parts:
-        if not isinstance(part, tuple):
-            continue
-        for record in part:
-            if isinstance(record, record_class):
-                records.append(record)
-    return records
+        parts = [getattr(source, name) for name in field_marks(type(source))]
+    tuples = [part for part in parts if isinstance(part, tuple)]
+    return [record for record in chain(*tuples) if isinstance(record, record_class)]
 
 
 def _choice_field(name: str, options: list[Any], *, has_many: bool) -> FormField:

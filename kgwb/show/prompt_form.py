@@ -18,6 +18,7 @@ from kgwb.show.html import (
     muted_text,
     preformatted,
     render_line_diff,
+    render_template,
     span,
     state_badge,
     tag,
@@ -59,12 +60,8 @@ def _header_values(header: str) -> dict[str, str]:
 
     Lines without a colon, such as the fences, are skipped.
     """
-    values = {}
-    for line in header.splitlines():
-        name, separator, value = line.partition(":")
-        if separator:
-            values[name] = value.strip()
-    return values
+    lines = [line.partition(":") for line in header.splitlines()]
+    return {name: value.strip() for name, separator, value in lines if separator}
 
 
 DEFAULT_FOLDER = "my_prompts"
@@ -96,9 +93,7 @@ def render_prompt_form(  # noqa: PLR0913  # what stands in a form
     room. What a person is typing stays in the editor until ``revision`` changes.
     """
     header, template = split_prompt(used_text)
-    text = draft
-    if text is None:
-        text = template
+    text = template if draft is None else draft
     values = _header_values(header)
     file_template = None
     if file_text is not None:
@@ -107,11 +102,13 @@ def render_prompt_form(  # noqa: PLR0913  # what stands in a form
     parts = [_render_prompt_header(name, values, file_template, text)]
     if note:
         parts.append(render_note(note, level="calm"))
-    parts += [render_template_editor(text, revision), _render_variables(values)]
-    if problem:
-        lead = tag("b", "This prompt cannot be used: ")
-        parts.append(render_note(lead, problem, level="bad"))
-    parts.append(_render_actions(needs_folder))
+    actions = render_template(
+        "show/templates/prompt_actions.html",
+        variables=re.findall(r"\w+", values.get("variables", "")),
+        problem=problem,
+        folder=DEFAULT_FOLDER if needs_folder else "",
+    )
+    parts += [render_template_editor(text, revision), actions]
     form = tag("form", *parts, class_="body stack", data_do="try", id="prompt-form")
     changes = Html()
     if file_template is not None:
@@ -160,50 +157,13 @@ def _render_prompt_header(
         state = "edited"
     else:
         state = "as in the file"
-    strategy = values.get("strategy", "")
-    reply = values.get("reply", "")
     source = values.get("source", "")
     return div(
         "row small",
         span("mono", f"prompts/{name}.md"),
-        muted_text(f"· {strategy} · reply {reply} ·"),
+        muted_text(f"· {values.get('strategy', '')} · reply {values.get('reply', '')} ·"),
         span("soft cut grow", source, title=source),
         state_badge("hand" if is_edited else "off", state, pill=True),
-    )
-
-
-def _render_variables(values: dict[str, str]) -> Html:
-    """Render "filled in by the agent:" and the variables of a prompt's header, in double braces."""
-    variables = values.get("variables", "")
-    marks = []
-    for name in re.findall(r"\w+", variables):
-        mark = tag("mark", "{{" + name + "}}", class_="var mono")
-        marks.append(mark)
-    caption = muted_text("filled in by the agent:")
-    return div("row small", caption, *marks)
-
-
-def _render_actions(needs_folder: bool) -> Html:
-    """Render the buttons "Try once", "Save to file" and "Back to the file", and a hint.
-
-    With ``needs_folder`` a field for the folder stands beside the button that saves.
-    """
-    tooltip = "in this run only; the file stays as it is"
-    folder_field = Html()
-    if needs_folder:
-        folder_field = tag(
-            "label",
-            muted_text("in folder "),
-            tag("input", name="folder", value=DEFAULT_FOLDER, size=12, id="prompt-folder"),
-            class_="row small",
-        )
-    return div(
-        "row controls",
-        button("Try once", "try", "run", "primary", title=tooltip),
-        button("Save to file", "save"),
-        folder_field,
-        button("Back to the file", "revert"),
-        span("hint", "“Try once” runs this agent again. The steps after it become stale."),
     )
 
 
@@ -252,12 +212,8 @@ def find_left_out(step: Step | None) -> list[str]:
     """
     if step is None:
         return []
-    texts = []
-    for value in step.inputs.values():
-        text = getattr(value, "left_out", "")
-        if text and isinstance(text, str):
-            texts.append(text)
-    return texts
+    texts = [getattr(value, "left_out", "") for value in step.inputs.values()]
+    return [text for text in texts if text and isinstance(text, str)]
 
 
 def render_request(
@@ -278,21 +234,12 @@ def render_request(
         reason = "Run the agents before this one first. An agent without a model sends nothing."
         return div("soft", f"Nothing to send yet. {reason}")
     values = _marked_values(request)
-    parts = []
-    chars = 0
-    for message in request.messages:
-        parts.append(_render_message(message, values))
-        chars += len(message.content)
-    tokens = estimate_tokens(request)
-    text = f"{chars:,} characters, about {tokens:,} tokens"
+    parts = [_render_message(message, values) for message in request.messages]
+    text = f"{_count_chars(request):,} characters, about {estimate_tokens(request):,} tokens"
     if prompt is not None:
         sizes = prompt.measure_parts(request.messages, request.variables)
-        listed = []
-        for name, size in sizes.items():
-            part_tokens = max(1, size // CHARS_PER_TOKEN)
-            listed.append(f"{name} {part_tokens:,}")
-        parts_text = ", ".join(listed)
-        text += f": {parts_text}"
+        listed = [f"{name} {max(1, size // CHARS_PER_TOKEN):,}" for name, size in sizes.items()]
+        text += f": {', '.join(listed)}"
     if left_out:
         text += f"; left out for room: {', '.join(left_out)}"
     heading = join(f"{title} ", muted_text(text))
@@ -301,8 +248,12 @@ def render_request(
 
 def estimate_tokens(request: ChatRequest) -> int:
     """Return about how many tokens the messages of a request have."""
-    chars = sum(len(message.content) for message in request.messages)
-    return chars // CHARS_PER_TOKEN
+    return _count_chars(request) // CHARS_PER_TOKEN
+
+
+def _count_chars(request: ChatRequest) -> int:
+    """Return how many characters the messages of a request have."""
+    return sum(len(message.content) for message in request.messages)
 
 
 def _marked_values(request: ChatRequest) -> str:
@@ -311,10 +262,8 @@ def _marked_values(request: ChatRequest) -> str:
     Longer texts come first, so that they are not marked in part. Texts of less than
     MIN_VARIABLE_CHARS characters are left out. Empty if there are none.
     """
-    values = []
-    for value in request.variables.values():
-        if isinstance(value, str) and len(value) >= MIN_VARIABLE_CHARS:
-            values.append(value)
+    texts = [value for value in request.variables.values() if isinstance(value, str)]
+    values = [text for text in texts if len(text) >= MIN_VARIABLE_CHARS]
     longest_first = sorted(values, key=len, reverse=True)
     return "|".join(map(re.escape, longest_first))
 
@@ -324,8 +273,5 @@ def _render_message(message: Message, values: str) -> Html:
 
     ``values`` is a regular expression for what is marked in it if the role is "user".
     """
-    pattern = ""
-    if message.role == "user":
-        pattern = values
-    text = highlight_pattern(message.content, pattern)
+    text = highlight_pattern(message.content, values if message.role == "user" else "")
     return join(span("role", message.role), text, "\n")

@@ -108,13 +108,10 @@ class Subgraph:
 
         The omission comes first, then the nodes in order. Empty if there is neither.
         """
-        notes = []
-        if self.omission_note:
-            notes.append(self.omission_note)
-        for node in self.nodes:
-            if node.expansion_note:
-                notes.append(f"{node.name}: {node.expansion_note}")
-        return tuple(notes)
+        notes = [
+            f"{node.name}: {node.expansion_note}" for node in self.nodes if node.expansion_note
+        ]
+        return tuple(filter(None, [self.omission_note, *notes]))
 
 
 # From a run to its subgraph
@@ -198,12 +195,8 @@ def _linked_vertices(records: Iterable[object]) -> list[URIRef]:
 
     They are in the order of the records. Mentions that were not linked are left out.
     """
-    vertices: dict[URIRef, None] = {}
-    for record in records:
-        if isinstance(record, Link):
-            for vertex in record.vertices:
-                vertices[vertex.iri] = None
-    return list(vertices)
+    links = [record for record in records if isinstance(record, Link)]
+    return list(dict.fromkeys(vertex.iri for link in links for vertex in link.vertices))
 
 
 def _group_roles(assignments: Iterable[RoleAssignment]) -> RolesByPart:
@@ -248,17 +241,8 @@ def _make_subgraph(
 
     ``names`` are display names by IRI. A part that ``roles`` lacks has none.
     """
-    nodes = []
-    for term in terms:
-        label = _label(term, names)
-        node = Node(term, label, roles.get(term, ()))
-        nodes.append(node)
-    edges = []
-    for triple in triples:
-        _, predicate, _ = triple
-        label = _label(predicate, names)
-        edge = Edge(triple, label, roles.get(triple, ()))
-        edges.append(edge)
+    nodes = [Node(term, _label(term, names), roles.get(term, ())) for term in terms]
+    edges = [Edge(triple, _label(triple[1], names), roles.get(triple, ())) for triple in triples]
     return Subgraph(_tell_nodes_apart(nodes), tuple(edges))
 
 
@@ -310,11 +294,7 @@ def _label(term: Term, names: DisplayNames) -> str:
 
 def end_terms(triples: Iterable[Triple]) -> dict[Term, None]:
     """Return the subjects and objects of triples, each once, in the order of the triples."""
-    terms: dict[Term, None] = {}
-    for subject, _, object_ in triples:
-        terms[subject] = None
-        terms[object_] = None
-    return terms
+    return dict.fromkeys(term for subject, _, object_ in triples for term in (subject, object_))
 
 
 def _limit_nodes(vertices: Sequence[URIRef], answer: Answer, max_nodes: int) -> SubgraphPart:
@@ -385,10 +365,7 @@ def _match_queries(records: Sequence[object], answer: Answer) -> Iterator[RoleAs
     the words of the question as their role if there are as many phrases as patterns.
     """
     all_phrases = _latest_relation_phrases(records)
-    known = {}
-    for record in records:
-        if isinstance(record, CandidateQuery):
-            known[record.sparql] = record
+    known = {record.sparql: record for record in records if isinstance(record, CandidateQuery)}
     for sparql in answer.queries:
         if sparql not in known:
             continue
@@ -424,19 +401,15 @@ def _match_query(
     """
     patterns = query.patterns
     unknowns = variables_of(patterns)
-    constants = {}
-    for text in chain.from_iterable(patterns):
-        if text not in unknowns:
-            constants[text] = term_from_text(text)
+    texts = set(chain.from_iterable(patterns)).difference(unknowns)
+    constants = {text: term_from_text(text) for text in texts}
     bindings = _find_bindings(patterns, triples, constants)
     for binding in islice(bindings, MAX_BINDINGS):
         for unknown in unknowns:
-            role = Role("unknown", unknown)
-            yield binding[unknown], role
+            yield binding[unknown], Role("unknown", unknown)
         matched = instantiate_patterns(patterns, binding)
         for triple, phrase in zip(matched, phrases, strict=False):
-            role = Role("relation", phrase)
-            yield triple, role
+            yield triple, Role("relation", phrase)
 
 
 def _find_bindings(
@@ -551,21 +524,8 @@ def _triples_around(kg: Graph, vertex: URIRef) -> tuple[list[Triple], bool]:
         is_incoming = triple[0] != vertex
         groups[str(predicate), is_incoming].add(triple)
 
-    in_order = []
-    for key in sorted(groups):
-        group = sorted(groups[key], key=str)
-        in_order.append(group)
+    in_order = [sorted(groups[key], key=str) for key in sorted(groups)]
+    in_turns = [triple for turn in zip_longest(*in_order) for triple in turn if triple]
     incoming = len(result.rows) - outgoing
     is_limited = max(outgoing, incoming) >= MAX_TRIPLES_PER_DIRECTION
-    has_all = not result.cut and not is_limited
-    return _take_turns(in_order), has_all
-
-
-def _take_turns(groups: Iterable[Sequence[Triple]]) -> list[Triple]:
-    """Return the first triple of each group, then the second one of each, and so on."""
-    in_turns = []
-    for turn in zip_longest(*groups):
-        for triple in turn:
-            if triple is not None:
-                in_turns.append(triple)
-    return in_turns
+    return in_turns, not result.cut and not is_limited

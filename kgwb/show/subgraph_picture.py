@@ -134,19 +134,15 @@ def compute_layout(subgraph: Subgraph) -> Layout:
         if boxes[start].x == boxes[end].x:
             # An edge within a column bends to the right: the last one may need the gap after it.
             width = left + MARGIN
-    in_order = [boxes[position] for position in range(len(nodes))]
     layout = Layout(
-        boxes=tuple(in_order),
+        boxes=tuple(boxes[position] for position in range(len(nodes))),
         endpoints=endpoints,
         curvatures=_curvatures(endpoints, boxes),
         width=width,
         height=height,
     )
-    edges = range(len(endpoints))
-    right_ends = [_rightmost(layout, edge) for edge in edges]
-    rightmost = max(right_ends, default=0)
-    wide_enough = max(width, rightmost + MARGIN)
-    return layout._replace(width=wide_enough)
+    rightmost = max((_rightmost(layout, edge) for edge in range(len(endpoints))), default=0)
+    return layout._replace(width=max(width, rightmost + MARGIN))
 
 
 def _endpoints(subgraph: Subgraph) -> tuple[Endpoints, ...]:
@@ -154,15 +150,9 @@ def _endpoints(subgraph: Subgraph) -> tuple[Endpoints, ...]:
 
     Each is a pair: subject, then object. Raises KeyError for an end that is no node.
     """
-    positions = {}
-    for position, node in enumerate(subgraph.nodes):
-        positions[node.term] = position
-    endpoints = []
-    for edge in subgraph.edges:
-        subject, _, object_ = edge.triple
-        ends = (positions[subject], positions[object_])
-        endpoints.append(ends)
-    return tuple(endpoints)
+    positions = {node.term: position for position, node in enumerate(subgraph.nodes)}
+    triples = [edge.triple for edge in subgraph.edges]
+    return tuple((positions[subject], positions[object_]) for subject, _, object_ in triples)
 
 
 def _box_width(node: Node) -> float:
@@ -171,17 +161,13 @@ def _box_width(node: Node) -> float:
     The second line has smaller letters. A box has room for MIN_TEXT_WIDTH at least.
     """
     first, *others = box_lines(node)
-    width = max(MIN_TEXT_WIDTH, text_width(first, FIRST_LINE_SIZE))
-    for line in others:
-        width = max(width, text_width(line, SMALL_SIZE))
-    return width + 26
+    widths = [text_width(line, SMALL_SIZE) for line in others]
+    return max(MIN_TEXT_WIDTH, text_width(first, FIRST_LINE_SIZE), *widths) + 26
 
 
 def _box_height(node: Node) -> float:
     """Return the height of a node's box: that of its lines, and a padding."""
-    padding = 10
-    if has_round_box(node):
-        padding = 14
+    padding = 14 if has_round_box(node) else 10
     return LINE_HEIGHT * len(box_lines(node)) + padding
 
 
@@ -190,11 +176,8 @@ def _column_gap(edges: Sequence[Edge]) -> float:
 
     It is at least COLUMN_GAP.
     """
-    gap = COLUMN_GAP
-    for edge in edges:
-        label_width = text_width(edge_label(edge), SMALL_SIZE)
-        gap = max(gap, label_width + 56)
-    return gap
+    widths = [text_width(edge_label(edge), SMALL_SIZE) for edge in edges]
+    return max([COLUMN_GAP, *(width + 56 for width in widths)])
 
 
 def _curvatures(endpoints: Sequence[Endpoints], boxes: Mapping[int, NodeBox]) -> tuple[float, ...]:
@@ -231,12 +214,9 @@ def _overhang(boxes: Mapping[int, NodeBox], start: int, end: int) -> float:
     """
     first, second = boxes[start], boxes[end]
     top, bottom = sorted((first.y, second.y))
-    narrow = min(first.width, second.width)
-    widest = narrow
-    for box in boxes.values():
-        if box.x == first.x and top <= box.y <= bottom:
-            widest = max(widest, box.width)
-    return (widest - narrow) / 2
+    column = [box for box in boxes.values() if box.x == first.x and top <= box.y <= bottom]
+    widest = max(box.width for box in column)
+    return (widest - min(first.width, second.width)) / 2
 
 
 def _arrange_columns(nodes: Sequence[Node], endpoints: Sequence[Endpoints]) -> Iterator[list[int]]:
@@ -357,11 +337,8 @@ def _clearance(taken: Sequence[LabelBox], box: LabelBox) -> float:
 
     LINE_HEIGHT if it lies on none.
     """
-    distances = []
-    for other in taken:
-        if box.overlaps(other):
-            apart = box.middle - other.middle
-            distances.append(abs(apart.imag))
+    overlapped = [other for other in taken if box.overlaps(other)]
+    distances = [abs(box.middle.imag - other.middle.imag) for other in overlapped]
     return min(distances, default=LINE_HEIGHT)
 
 
@@ -519,15 +496,12 @@ def highlighted_parts(subgraph: Subgraph, highlighted: Value | None) -> dict[str
     if highlighted is None:
         return None
     terms = {highlighted.term, *end_terms(highlighted.support)}
-    nodes = []
-    for number, node in enumerate(subgraph.nodes):
-        if node.term in terms:
-            nodes.append(number)
-    edges = []
-    for number, edge in enumerate(subgraph.edges):
-        if edge.triple in highlighted.support:
-            edges.append(number)
-    return {"nodes": nodes, "edges": edges}
+    support = highlighted.support
+    nodes, edges = enumerate(subgraph.nodes), enumerate(subgraph.edges)
+    return {
+        "nodes": [number for number, node in nodes if node.term in terms],
+        "edges": [number for number, edge in edges if edge.triple in support],
+    }
 
 
 def _highlight_class(number: int, highlighted: Sequence[int] | None) -> str:
@@ -545,11 +519,8 @@ def _highlight_class(number: int, highlighted: Sequence[int] | None) -> str:
 def _render_line(edge: Edge, curve: Curve, mark: str) -> Html:
     """Render the line of an edge; it is dashed if the edge was found by expanding only."""
     start, *others = map(_format_point, curve)
-    controls_and_end = " ".join(others)
-    path = f"M{start} C{controls_and_end}"
-    dashes = None
-    if is_only_expanded(edge):
-        dashes = "5 4"
+    path = f"M{start} C{' '.join(others)}"
+    dashes = "5 4" if is_only_expanded(edge) else None
     return tag("path", d=path, class_=f"ed{mark}", stroke_dasharray=dashes)
 
 
@@ -565,8 +536,7 @@ def _render_arrow_head(curve: Curve, mark: str) -> Html:
     tip = end - back * 0.8
     left = end + back * (0.2 + 0.5j)
     right = end + back * (0.2 - 0.5j)
-    corners = map(_format_point, (tip, left, right))
-    points = " ".join(corners)
+    points = " ".join(map(_format_point, (tip, left, right)))
     return tag("polygon", points=points, class_=f"hd{mark}")
 
 
@@ -616,37 +586,24 @@ def _render_node(node: Node, box: NodeBox, mark: str, attributes: dict[str, obje
     corner_radius: float = 5
     if has_round_box(node):
         corner_radius = box.height / 2
-    insets = [0]
-    if node.shape == "answer":
-        insets.append(3)
-    outlines = []
-    for inset in insets:
+    parts = [tag("title", tooltip_text(node))]
+    for inset in (0, 3) if node.shape == "answer" else (0,):
         width = box.width - 2 * inset
         height = box.height - 2 * inset
         x = box.x - width / 2
         y = box.y - height / 2
-        outline = tag(
-            "rect", class_="nd", width=width, height=height, x=x, y=y, rx=corner_radius - inset
-        )
-        outlines.append(outline)
+        rounding = corner_radius - inset
+        parts.append(tag("rect", class_="nd", width=width, height=height, x=x, y=y, rx=rounding))
     first, *others = box_lines(node)
-    baseline = box.y + 4
-    if others:
-        baseline = box.y - 1
-    tooltip = tag("title", tooltip_text(node))
-    first_line = _centred_text(box.x, baseline, None, first)
-    parts = [tooltip, *outlines, first_line]
-    for line in others:
-        below = _centred_text(box.x, box.y + 13, "sub", line)
-        parts.append(below)
+    baseline = box.y - 1 if others else box.y + 4
+    parts.append(_centred_text(box.x, baseline, None, first))
+    parts += [_centred_text(box.x, box.y + 13, "sub", line) for line in others]
     return tag("g", *parts, class_=css_class + mark, **attributes)
 
 
 def _format_point(point: complex) -> str:
     """Return a point as "x,y" with one decimal."""
-    x = point.real
-    y = point.imag
-    return f"{x:.1f},{y:.1f}"
+    return f"{point.real:.1f},{point.imag:.1f}"
 
 
 # Roles as text
@@ -666,8 +623,7 @@ def _describe_edges(subgraph: Subgraph) -> str:
     sentences = []
     for edge in subgraph.edges[:MAX_DESCRIBED_EDGES]:
         subject, _, object_ = edge.triple
-        sentence = f"{names[subject]} — {edge.label} → {names[object_]}"
-        sentences.append(sentence)
+        sentences.append(f"{names[subject]} — {edge.label} → {names[object_]}")
     return ". ".join(sentences)
 
 
@@ -692,8 +648,7 @@ def tooltip_text(part: Node | Edge) -> str:
 
 def describe_roles(roles: Iterable[Role]) -> str:
     """Return the roles of a node or an edge: "linked to “Arrival”, support"."""
-    names = map(str, roles)
-    return ", ".join(names)
+    return ", ".join(map(str, roles))
 
 
 # Legend and tables
@@ -729,18 +684,13 @@ def render_tables(subgraph: Subgraph, context: RenderContext) -> Html:
     triple_rows = []
     for edge in subgraph.edges:
         terms = [render_term(term, context) for term in edge.triple]
-        roles = describe_roles(edge.roles)
         supported = _supported_answers(edge, subgraph.answers)
-        triple_rows.append((*terms, roles, supported))
-    node_rows = []
-    for node in subgraph.nodes:
-        term = render_term(node.term, context)
-        roles = describe_roles(node.roles)
-        node_rows.append((term, roles))
+        triple_rows.append((*terms, describe_roles(edge.roles), supported))
+    node_rows = [
+        (render_term(node.term, context), describe_roles(node.roles)) for node in subgraph.nodes
+    ]
     headings = ("subject", "predicate", "object", "roles", "supports")
-    triples = table(headings, triple_rows)
-    nodes = table(("node", "roles"), node_rows)
-    return join(triples, nodes)
+    return join(table(headings, triple_rows), table(("node", "roles"), node_rows))
 
 
 def _supported_answers(edge: Edge, answers: Iterable[Value]) -> str:
@@ -748,8 +698,5 @@ def _supported_answers(edge: Edge, answers: Iterable[Value]) -> str:
 
     From the sixth on (MAX_ROW_ANSWERS), only their number is given.
     """
-    labels = []
-    for answer in answers:
-        if edge.triple in answer.support:
-            labels.append(answer.label)
+    labels = [answer.label for answer in answers if edge.triple in answer.support]
     return list_first(labels, MAX_ROW_ANSWERS)

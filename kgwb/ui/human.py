@@ -212,7 +212,7 @@ class Person(Part):
         if options:
             others = tuple(part for part in form_field.subfields if part.name not in options[0])
             form_field = FormField("", "group", subfields=others)
-        return render_fields(form_field, self.values, "", self.revision)
+        return render_fields(form_field, self.values, self.revision)
 
     # Options with numbers
 
