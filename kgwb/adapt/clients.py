@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
@@ -205,19 +205,12 @@ class RecordedRdflibGraph(rdflib.Graph):
         Outside of a run rdflib is asked. It is also asked for a query that kgwb does not accept,
         such as one with a mistake; the step then has a note that it was not recorded.
         """
-        plain_query = super().query
-
         run = current_run()
         # A store that answers queries itself would not ask ``triples``, which leaves out the muted.
         if run is not None and run.kg.muted:
             use_store_provided = False
-
-        def query_plainly() -> Result:
-            """Ask rdflib itself."""
-            return plain_query(
-                query_object, processor, result, initNs, initBindings, use_store_provided, **options
-            )
-
+        given = (query_object, processor, result, initNs, initBindings, use_store_provided)
+        query_plainly = partial(super().query, *given, **options)
         if run is None:
             return query_plainly()
         try:
@@ -252,10 +245,8 @@ class RecordedRdflibGraph(rdflib.Graph):
             text, prepared_prefixes, _ = original
             prefixes = {**(prefixes or {}), **(prepared_prefixes or {})}
         known = dict(prefixes or self.namespaces())
-        lines = []
-        for prefix in validate_query(str(text), allow_service=True).undeclared_prefixes:
-            if prefix in known:
-                lines.append(f"PREFIX {prefix}: <{known[prefix]}>")
+        undeclared = validate_query(str(text), allow_service=True).undeclared_prefixes
+        lines = [f"PREFIX {prefix}: <{known[prefix]}>" for prefix in undeclared if prefix in known]
         return "\n".join([*lines, str(text)])
 
     def _identity(self) -> str:
@@ -487,7 +478,7 @@ def _differences(first: Run, second: Run) -> Iterator[str]:
     """
     steps = second.steps_by_key
     for step in first.steps:
-        again = steps.get(step.key)
+        again = steps.pop(step.key, None)
         if again is None:
             yield f"{step.key} was not reached the second time"
             continue
@@ -500,10 +491,8 @@ def _differences(first: Run, second: Run) -> Iterator[str]:
             place, now, before = find_difference(again.output, step.output, varying)
             at = f" at {place}" if place else ""
             yield f"{step.key} returned something else the second time{at}: {now}, before {before}"
-    known = first.steps_by_key
     for key in steps:
-        if key not in known:
-            yield f"{key} was reached the second time only"
+        yield f"{key} was reached the second time only"
 
 
 def _file_problems(run: Run) -> Iterator[str]:
@@ -538,11 +527,11 @@ class PlainReads:
 
         An ASK is sent to the graph for each triple, until one of the step is found.
         """
-        steps = []
-        for key, triples in self.triples.items():
-            if any(_has_triple(graph, triple) for triple in triples):
-                steps.append(key)
-        return steps
+        return [
+            key
+            for key, triples in self.triples.items()
+            if any(_has_triple(graph, triple) for triple in triples)
+        ]
 
     def add(self, triple: Triple) -> None:
         """Note a triple as read by the step that is being executed on this thread.

@@ -145,14 +145,15 @@ def _values_named_in(run: Run | None, sentence: str) -> list[Any]:
             return []
         cells = [row[0] for row in result.rows if row[0] is not None]
         labels = _labels_of(run, cells)
-        named = []
-        for cell in cells:
-            label = labels[cell]
-            if label and re.search(rf"(?<!\w){re.escape(label)}(?!\w)", sentence):
-                named.append(cell)
+        named = [cell for cell in cells if _is_named_in(sentence, labels[cell])]
         if named:
             return named
     return []
+
+
+def _is_named_in(sentence: str, label: str) -> bool:
+    """Return whether a label stands in a sentence, and not as a part of a word."""
+    return bool(label and re.search(rf"(?<!\w){re.escape(label)}(?!\w)", sentence))
 
 
 def _queries_without_rows(run: Run | None) -> tuple[str, ...]:
@@ -235,13 +236,9 @@ def _labels_of(run: Run | None, terms: Sequence[Term]) -> dict[Term, str]:
     Display names are asked of the run's graph; without a run or if that fails, which is noted on
     the step, they are local parts.
     """
-    labels: dict[Any, str] = {}
-    iris = []
-    for term in terms:
-        labels[term] = str(term)
-        if isinstance(term, URIRef):
-            labels[term] = short_name(term)
-            iris.append(term)
+    iris = [term for term in terms if isinstance(term, URIRef)]
+    labels: dict[Any, str] = {term: str(term) for term in terms}
+    labels.update((iri, short_name(iri)) for iri in iris)
     if run is None:
         return labels
     try:
@@ -274,17 +271,13 @@ def _results_of_queries(
     MAX_FOUND_QUERIES queries whose result has one of the terms, the last first. Empty outside of a
     run.
     """
-    results = {}
     if queries is None:
         recorded = reversed(_recorded_queries(run))
         holding = [call for call in recorded if _holds_any(call.result, terms)]
-        for call in holding[:MAX_FOUND_QUERIES]:
-            results[call.request["query"]] = call.result
-        return results
-    for query in queries:
-        for call in _calls_with(run, query):
-            results[call.request["query"]] = call.result
-    return results
+        calls = holding[:MAX_FOUND_QUERIES]
+    else:
+        calls = [call for query in queries for call in _calls_with(run, query)]
+    return {call.request["query"]: call.result for call in calls}
 
 
 def _calls_with(run: Run | None, query: str) -> list[Call]:
@@ -293,11 +286,8 @@ def _calls_with(run: Run | None, query: str) -> list[Call]:
     White space does not count: a pipeline may format a query anew after it was sent.
     """
     wanted = "".join(query.split())
-    calls = []
-    for call in _recorded_queries(run):
-        if wanted in "".join(call.request["query"].split()):
-            calls.append(call)
-    return calls
+    calls = _recorded_queries(run)
+    return [call for call in calls if wanted in "".join(call.request["query"].split())]
 
 
 def _holds_any(result: Any, terms: Sequence[Term]) -> bool:
@@ -308,12 +298,8 @@ def _holds_any(result: Any, terms: Sequence[Term]) -> bool:
     if not isinstance(result, ResultSet):
         truths = [term.toPython() for term in terms if isinstance(term, Literal)]
         return any(truth is result for truth in truths)
-    wanted = set(map(str, terms))
-    for row in result.rows:
-        known_cells = [str(cell) for cell in row if cell is not None]
-        if not wanted.isdisjoint(known_cells):
-            return True
-    return False
+    cells = [cell for cell in chain.from_iterable(result.rows) if cell is not None]
+    return not set(map(str, terms)).isdisjoint(map(str, cells))
 
 
 def _why_unsupported(results: Mapping[str, ResultSet | bool]) -> str:
@@ -647,11 +633,9 @@ def system_from_file(
 
 def _functions_of(module: ModuleType) -> list[str]:
     """Return the names of the functions that a module defines, not imports, in order."""
-    names = []
-    for name, value in vars(module).items():
-        if inspect.isfunction(value) and value.__module__ == module.__name__:
-            names.append(name)
-    return names
+    values = vars(module).items()
+    functions = [(name, value) for name, value in values if inspect.isfunction(value)]
+    return [name for name, value in functions if value.__module__ == module.__name__]
 
 
 def _wrap_clients(module: ModuleType) -> None:
@@ -659,18 +643,19 @@ def _wrap_clients(module: ModuleType) -> None:
 
     A class of clients is replaced by a function that makes wrapped ones.
     """
-    wrappers = _client_wrappers()
     for name, value in list(vars(module).items()):
-        for client_class, wrap in wrappers.items():
+        for client_class, wrap in CLIENT_WRAPPERS.items():
             if value is client_class:
                 setattr(module, name, _making_wrapped(client_class, wrap))
             elif type(value) is client_class:
                 setattr(module, name, wrap(value))
 
 
-def _client_wrappers() -> Mapping[type, Callable[[Any], Any]]:
-    """Return the function that wraps a client in this process, by the client's class."""
-    return {rdflib.Graph: wrap_rdflib, ThreadPoolExecutor: wrap_executor}
+CLIENT_WRAPPERS: Mapping[type, Callable[[Any], Any]] = {
+    rdflib.Graph: wrap_rdflib,
+    ThreadPoolExecutor: wrap_executor,
+}
+"""The function that wraps a client in this process, by the client's class."""
 
 
 def _making_wrapped(client_class: type, wrap: Callable[[Any], Any]) -> Callable[..., Any]:

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -126,11 +127,11 @@ def _read_span(data: Mapping[str, Any]) -> Span:
     Its attributes include those of its events; the span's own win. Raises one of
     DAMAGED_FILE_ERRORS for data of another form.
     """
-    attributes = {}
-    error = _read_error(data)
+    attributes: JsonObject = {}
     for event in data.get("events", ()):
-        attributes.update(_event_attributes(event))
-    attributes.update(_read_attributes(data.get("attributes", ())))
+        if str(event.get("name", "")).startswith("gen_ai."):  # it tells about a model call
+            attributes |= _read_attributes(event)
+    attributes |= _read_attributes(data)
     span = Span(
         trace_id=str(data["traceId"]),
         span_id=str(data["spanId"]),
@@ -139,17 +140,10 @@ def _read_span(data: Mapping[str, Any]) -> Span:
         start_ns=int(data.get("startTimeUnixNano", 0)),
         end_ns=int(data.get("endTimeUnixNano", 0)),
         attributes=attributes,
-        error=mask_text(error),
+        error=mask_text(_read_error(data)),
     )
     _ = span.started_at  # raises if it is no time
     return span
-
-
-def _event_attributes(event: Mapping[str, Any]) -> JsonObject:
-    """Return the attributes of an event that tells about a model call; none for other events."""
-    if str(event.get("name", "")).startswith("gen_ai."):
-        return _read_attributes(event.get("attributes", ()))
-    return {}
 
 
 def _read_error(data: Mapping[str, Any]) -> str:
@@ -164,14 +158,13 @@ def _read_error(data: Mapping[str, Any]) -> str:
         return str(status["message"])
     for event in data.get("events", ()):
         if event.get("name") == "exception":
-            attributes = _read_attributes(event.get("attributes", ()))
-            return str(attributes.get("exception.message", "failed"))
+            return str(_read_attributes(event).get("exception.message", "failed"))
     return "failed"
 
 
-def _read_attributes(pairs: Any) -> JsonObject:
-    """Return the attributes of a span by name, as JSON data without secrets."""
-    masked: JsonObject = mask_data(_read_pairs(pairs))
+def _read_attributes(data: Mapping[str, Any]) -> JsonObject:
+    """Return the attributes of a span or an event by name, as JSON data without secrets."""
+    masked: JsonObject = mask_data(_read_pairs(data.get("attributes", ())))
     return masked
 
 
@@ -191,11 +184,7 @@ def _read_value(value: Mapping[str, Any]) -> Any:
 
 def _read_pairs(pairs: Any) -> JsonObject:
     """Return a list of {"key", "value"} of OTLP as a dict of JSON data."""
-    data = {}
-    for pair in pairs:
-        key = str(pair["key"])
-        data[key] = _read_value(pair.get("value") or {})
-    return data
+    return {str(pair["key"]): _read_value(pair.get("value") or {}) for pair in pairs}
 
 
 SpanKind = Literal["model", "search", "sparql", "code"]
@@ -272,10 +261,8 @@ def output_of(span: Span) -> Any:
     value = _value_of(span, "output")
     if value is not None:
         return _from_json(value)
-    documents = []
-    for name in NAMES["documents"]:
-        for item in _items_below(span.attributes, name):
-            documents.append(_without_prefix("document.", item))
+    listed = [_items_below(span.attributes, name) for name in NAMES["documents"]]
+    documents = [_without_prefix("document.", item) for item in chain(*listed)]
     return documents or _reply_of(span) or None
 
 
@@ -314,11 +301,6 @@ def queries_of(spans: Iterable[Span]) -> dict[str, str]:
     return executed or {span_id: sparql for sparql, span_id in returned.items()}
 
 
-def cost_of(span: Span) -> float | None:
-    """Return what a model call cost, in the currency of the trace; None if it does not say."""
-    return _number(_value_of(span, "cost"))
-
-
 def model_of(span: Span) -> str:
     """Return the model that answered or was asked; "unknown model" if the trace does not say."""
     return str(_value_of(span, "model") or "unknown model")
@@ -329,9 +311,10 @@ def request_content_of(span: Span) -> JsonObject:
     parameters = _from_json(_value_of(span, "parameters"))
     if not isinstance(parameters, dict):
         parameters = {}
-    values = {}
+    numbers = {}
     for name in ("temperature", "seed", "max_tokens"):
-        values[name] = parameters.get(name, _value_of(span, name))
+        numbers[name] = _number(parameters.get(name, _value_of(span, name)))
+    temperature = numbers["temperature"]
     listed, definitions = NAMES["tools"]
     schemas = [item.get(TOOL_SCHEMA) for item in _items_below(span.attributes, listed)]
     tools = _objects_in(list(map(_from_json, schemas)))
@@ -340,9 +323,9 @@ def request_content_of(span: Span) -> JsonObject:
         "messages": messages_of(span),
         "tools": tools or _objects_in(parameters.get("tools")),
         "schema": None,
-        "temperature": _number(values["temperature"]),
-        "seed": _whole_number(values["seed"]),
-        "max_output_tokens": _whole_number(values["max_tokens"]),
+        "temperature": None if temperature is None else float(temperature),
+        "seed": _whole(numbers["seed"]),
+        "max_output_tokens": _whole(numbers["max_tokens"]),
     }
 
 
@@ -358,17 +341,14 @@ def chat_reply_of(span: Span) -> ChatReply:
 
 
 def _number(value: Any) -> float | None:
-    """Return a number as a float; None for anything else, also for a truth value."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value)
-    return None
+    """Return a number as it is; None for anything else, also for a truth value."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return value if is_number else None
 
 
-def _whole_number(value: Any) -> int | None:
-    """Return a whole number as it is; None for anything else, also for a truth value."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value
-    return None
+def _whole(number: float | None) -> float | None:
+    """Return a number if it is an int; else None."""
+    return number if isinstance(number, int) else None
 
 
 # Messages
@@ -522,11 +502,9 @@ def _from_json(value: Any) -> Any:
 def _as_list(value: Any) -> list[Any]:
     """Return a list, also for the JSON text of one; [value] for a single value, [] for None."""
     data = _from_json(value)
-    if data is None:
-        return []
     if isinstance(data, list):
         return data
-    return [data]
+    return [] if data is None else [data]
 
 
 def _objects_in(value: Any) -> list[JsonObject]:
@@ -538,11 +516,8 @@ def _texts_in(data: Any) -> Iterator[str]:
     """Yield all texts in JSON data, in order and at any depth; keys of objects are left out."""
     if isinstance(data, str):
         yield data
-    elif isinstance(data, dict):
-        for value in data.values():
-            yield from _texts_in(value)
-    elif isinstance(data, list):
-        for value in data:
+    elif isinstance(data, dict | list):
+        for value in data.values() if isinstance(data, dict) else data:
             yield from _texts_in(value)
 
 
@@ -622,9 +597,7 @@ def open_trace(path: str | Path, *, kg: GraphSource | None = None, trace: int | 
     several and none is chosen, and what opening the graph raises.
     """
     spans = _choose_trace(Path(path), trace)
-    graph = None
-    if kg is not None:
-        graph = open_kg(kg)
+    graph = None if kg is None else open_kg(kg)
     run = read_only_run_of(saved_run_of(spans, Path(path).name), READ_ONLY, graph)
     run.read_only_hint = "ask a model call of it again: run.ask_again(step, model)"
     add_queries(run, spans, graph)
@@ -652,10 +625,13 @@ def _choose_trace(path: Path, trace: int | str) -> list[Span]:
     problem = f"{path} has {len(ids)} traces"
     if trace != "":
         problem = f"{path} has no trace {trace!r}, but {len(ids)}"
+    listed = [
+        f"trace={number} ({shorten(first.name)})"
+        for number, (first, *_) in enumerate(traces.values(), 1)
+    ]
     raise InputError(
         problem,
-        hint=f'choose one with trace=NUMBER, or all as one run with trace="all": '
-        f"{_describe_traces(traces.values())}",
+        hint=f'choose one with trace=NUMBER, or all as one run with trace="all": {list_first(listed)}',
     )
 
 
@@ -663,14 +639,6 @@ def _with_trace_in_ids(span: Span) -> Span:
     """Return a span with ids that are its own among those of several traces."""
     parent = span.parent_id and f"{span.trace_id} {span.parent_id}"
     return replace(span, span_id=f"{span.trace_id} {span.span_id}", parent_id=parent)
-
-
-def _describe_traces(traces: Iterable[list[Span]]) -> str:
-    """Return the numbers of traces with the names of their first spans: "trace=1 (LangGraph)"."""
-    texts = []
-    for number, spans in enumerate(traces, 1):
-        texts.append(f"trace={number} ({shorten(spans[0].name)})")
-    return list_first(texts)
 
 
 MAX_NAME_CHARS = 60
@@ -741,13 +709,11 @@ def walk(spans: Sequence[Span]) -> Iterator[tuple[Span, str]]:
     deeper than MAX_DEPTH gets a parent such that it is at that depth.
     """
     known = {span.span_id for span in spans}
-    below: dict[str, list[Span]] = {}
+    below: dict[str, list[Span]] = defaultdict(list)
     for span in spans:
-        parent = span.parent_id if span.parent_id in known else ""
-        below.setdefault(parent, []).append(span)
+        below[span.parent_id if span.parent_id in known else ""].append(span)
     seen: set[str] = set()
-    tops = [*below.get("", ()), *spans]  # the second are for circles
-    for top in tops:
+    for top in [*below[""], *spans]:  # the second are for circles
         waiting = [(top, "", 1)]
         while waiting:
             span, parent, depth = waiting.pop()
@@ -756,8 +722,8 @@ def walk(spans: Sequence[Span]) -> Iterator[tuple[Span, str]]:
             seen.add(span.span_id)
             yield span, parent
             parent_of_children = span.span_id if depth < MAX_DEPTH else parent
-            for child in reversed(below.get(span.span_id, ())):
-                waiting.append((child, parent_of_children, depth + 1))
+            children = reversed(below[span.span_id])
+            waiting += [(child, parent_of_children, depth + 1) for child in children]
 
 
 def step_keys(spans: Sequence[Span]) -> Mapping[str, str]:
@@ -771,10 +737,7 @@ def step_keys(spans: Sequence[Span]) -> Mapping[str, str]:
     for span, _ in walk(spans):
         name = agent_of_span(span, kinds)
         counts[name] += 1
-        key = name
-        if counts[name] > 1:
-            key = f"{name}#{counts[name]}"
-        keys[span.span_id] = key
+        keys[span.span_id] = name if counts[name] == 1 else f"{name}#{counts[name]}"
     return keys
 
 
@@ -803,10 +766,7 @@ def _make_step(span: Span, key: str, parent: str) -> JsonObject:
 
     What the span cost, if the trace says so, is a note. It is done unless the span has an error.
     """
-    notes = []
-    cost = cost_of(span)
-    if cost is not None:
-        notes.append(f"cost in the trace: {cost:g}")
+    cost = _number(_value_of(span, "cost"))
     agent_name, _, _ = key.partition("#")
     return {
         "key": key,
@@ -820,7 +780,7 @@ def _make_step(span: Span, key: str, parent: str) -> JsonObject:
         "calls": [],
         "attempts": [],
         "prompts": [],
-        "notes": notes,
+        "notes": [] if cost is None else [f"cost in the trace: {cost:g}"],
         "seconds": span.seconds,
         "error": span.error,
     }
@@ -831,9 +791,7 @@ def _inputs(span: Span) -> JsonObject:
 
     A model call has none: its messages are shown as the prompt.
     """
-    if kind_of(span) == "model":
-        return {}
-    data = input_of(span)
+    data = None if kind_of(span) == "model" else input_of(span)
     if data is None:
         return {}
     if isinstance(data, dict) and data:
@@ -955,12 +913,11 @@ def _answer_of_rows(result: ResultSet, values: Sequence[Value], sparql: str) -> 
 
     It is a table with columns if the result has several variables.
     """
-    columns: tuple[str, ...] = tuple(result.variables)
-    if len(columns) == 1:
-        values = [replace(value, row=()) for value in values]
-        columns = ()
     reason = "" if values else "the query has no rows"
-    return Answer("list", tuple(values), (sparql,), reason=reason, columns=columns)
+    answer = Answer("list", tuple(values), (sparql,), reason=reason)
+    if len(result.variables) == 1:
+        return replace(answer, values=tuple(replace(value, row=()) for value in values))
+    return replace(answer, columns=tuple(result.variables))
 
 
 def _with_labels(kg: Graph, answer: Answer) -> Answer:
@@ -970,10 +927,7 @@ def _with_labels(kg: Graph, answer: Answer) -> Answer:
     """
     named = with_display_names(kg, answer)
     names: dict[Term, str] = dict(named.names)
-    values = []
-    for value in named.values:
-        label = names.get(value.term, value.label)
-        values.append(replace(value, label=label))
+    values = [replace(value, label=names.get(value.term, value.label)) for value in named.values]
     return replace(named, values=tuple(values))
 
 
