@@ -106,15 +106,6 @@ def test_labels_choices_and_an_empty_form_come_from_the_schema() -> None:
         "question_type": "list",
     }
     assert parts_by_name(field_for_type(QIR))["comparisons"].kind == "table"
-    assert empty_data(field_for_type(QIR)) == {
-        "facts": [],
-        "target": "",
-        "kind": "list",
-        "beyond": [],
-        "columns": [],
-        "doubts": [],
-        "comparisons": [],
-    }
 
 
 def example_data() -> dict[str, Any]:

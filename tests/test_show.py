@@ -19,7 +19,7 @@ import kgwb
 from kgwb.kg.queries import CandidateQuery
 from kgwb.kg.survey import survey_graph
 from kgwb.llm import Scripted
-from kgwb.records import MAX_LINE_CHARS, MAX_REPR_CHARS, Record, decision_of, one_line, summarize
+from kgwb.records import MAX_LINE_CHARS, MAX_REPR_CHARS, Record, one_line, summarize
 from kgwb.run import Run
 from kgwb.run.answers import (
     NO_SUPPORT,
@@ -104,20 +104,6 @@ def step(key: str, output: object, *, parent: str = "", **more: object) -> Step:
 # Decisions
 
 
-def test_decisions_do_not_differ_by_reasons_scores_and_names_of_unknowns() -> None:
-    assert decision_of(Classification("dependent", "a")) == decision_of(
-        Classification("dependent", "b")
-    )
-    assert decision_of(Link("A", ARRIVAL)) == decision_of(
-        Link("A", replace(ARRIVAL, score=0.1), (ARRIVAL,), "why")
-    )
-    assert decision_of(Link("A", ARRIVAL)) != decision_of(Link("A", None))
-    renamed = QIR((Fact("Arrival", "directed by", "?who"),), "?who")
-    assert decision_of(QIR((FACT,), "?x")) == decision_of(renamed)
-    assert decision_of(QIR((FACT,), "?x")) != decision_of(QIR((FACT,)))
-    assert decision_of("Who? What?") == "Who? What?"
-
-
 def test_another_wording_and_a_renamed_unknown_are_not_the_first_different_decision() -> None:
     first = chatty("Who directed Dune?", Scripted(HOMONYMS)).go()
     renamed = {**HOMONYMS, "chatty_kg/qir": qir("Dune | directed by | ?who")}
@@ -138,11 +124,6 @@ def test_another_wording_and_a_renamed_unknown_are_not_the_first_different_decis
 @pytest.mark.parametrize(
     ("value", "line"),
     [
-        (Classification("dependent", "'he' needs a name"), "dependent"),
-        (
-            RephrasedQuestion("When was Harry Potter written?", "When?"),
-            "When was Harry Potter written?",
-        ),
         (Context(), "no earlier turn"),
         (Context((Turn("Who?", ("A", "B")),), cut=1), "1 earlier turn, 1 answer left out"),
         (QIR((FACT,), "?x"), "1 triple, asks for ?x"),
@@ -160,8 +141,6 @@ def test_another_wording_and_a_renamed_unknown_are_not_the_first_different_decis
         ),
         (GeneratedQueries((QUERY,), 40), "1 candidate query of 40"),
         (QuerySelection((QUERY,), ("director",)), "1 query kept, relevant: director"),
-        (ANSWER, "Denis Villeneuve"),
-        (Answer("list", reason="not in this graph"), "not in this graph"),
     ],
 )
 def test_a_record_in_one_line(value: object, line: str) -> None:
@@ -517,31 +496,23 @@ def test_an_input_names_the_step_that_it_came_from(run: Run) -> None:
 @pytest.mark.parametrize(
     ("question", "values", "mismatch"),
     [
-        ("How many films?", (EX + "Gentilly",), "Gentilly is a thing where a number was asked"),
-        ("How many films?", ("3",), ""),
         (
             "Where was Amy born?",
-            ("1967-10-03", EX + "Gentilly"),
+            ["1967-10-03", URIRef(EX + "Gentilly")],
             "1967-10-03 is a date where a place was asked",
         ),
-        ("Where was Amy born?", (EX + "Gentilly",), ""),
-        ("When was Amy born?", (EX + "Gentilly",), "Gentilly is a thing where a time was asked"),
-        ("Who directed it?", ("12",), "12 is a number where somebody was asked"),
         (
             "Who directed it?",
-            tuple("12345"),
+            "12345",
             "1 is a number; 2 is a number; 3 is a number; and 2 more where somebody was asked",
         ),
-        ("Which films are there?", ("12",), ""),
+        ("Which films are there?", ["12"], ""),
     ],
 )
 def test_values_of_a_type_that_was_not_asked_for_are_named(
-    question: str, values: tuple[str, ...], mismatch: str
+    question: str, values: list[str], mismatch: str
 ) -> None:
-    found = []
-    for value in values:
-        term = URIRef(value) if value.startswith("http") else Literal(value)
-        found.append(Value(term, value.rpartition("/")[2]))
+    found = [Value(each if isinstance(each, URIRef) else Literal(each), each) for each in values]
     for kind in ("list", "count"):
         assert describe_type_mismatch(question, Answer(kind, tuple(found))) == mismatch
 
@@ -661,20 +632,6 @@ def test_no_two_iris_have_one_curie_in_a_context(prefixes: dict[str, str], order
     assert len(texts) == len(PLACES)
     if prefixes:
         assert curie_text(PLACES[1], context) == "org:d"
-
-
-LONG = "A very long name " * 40
-LOOK_ALIKES = [("Dune", "Dune"), (LONG + "1", LONG + "2"), ("Dune", "Dune\N{ZERO WIDTH SPACE}")]
-
-
-@pytest.mark.parametrize("labels", LOOK_ALIKES)
-def test_values_that_look_alike_are_told_apart(labels: tuple[str, str]) -> None:
-    iris = [URIRef(f"{EX}{end}/d") for end in "ab"]
-    values = [Value(iri, label) for iri, label in zip(iris, labels, strict=True)]
-    page = record_html(Answer("list", tuple(values)))
-    titles = re.findall(r"<b>(.*?)</b>", page)
-    assert len(set(titles[:2])) == 2
-    assert all(f"({iri})" in page for iri in iris)
 
 
 @pytest.mark.parametrize(

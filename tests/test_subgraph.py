@@ -11,7 +11,7 @@ import pytest
 from rdflib import BNode, Literal, URIRef
 from small import DIRECTED, FILMS, Alone, chatty, films, iri, predicates, qir
 
-from kgwb import load_run, open_kg
+from kgwb import load_run
 from kgwb.errors import SettingError
 from kgwb.kg import ResultSet
 from kgwb.llm import Scripted
@@ -235,16 +235,11 @@ def test_a_literal_or_blank_node_cannot_be_expanded(term: Literal | BNode) -> No
         expand_node(films(), Subgraph(), term)
 
 
-@pytest.mark.long
-def test_a_vertex_of_200_000_triples_is_cut_quickly(tmp_path: Path) -> None:
-    file = tmp_path / "hub.nt"
-    file.write_text(
-        "".join(f"<{iri(f's{n}')}> <{iri('p')}> <{iri('hub')}> .\n" for n in range(200_000))
+def test_only_so_many_triples_of_a_vertex_are_asked_for() -> None:
+    kg = films(
+        "@prefix : <http://example.org/> ." + "".join(f":s{n} :p :hub ." for n in range(600))
     )
-    kg = open_kg(file)
-    begun = time.process_time()
     subgraph = expand_node(kg, Subgraph((Node(iri("hub"), "hub"),)), iri("hub"))
-    assert time.process_time() - begun < 10
     assert len(subgraph.nodes) == 21
     assert numbers_in(subgraph.nodes[0].expansion_note) == [20, 500]
 
@@ -377,7 +372,6 @@ def test_nodes_that_expanding_adds_and_long_labels_are_told_apart() -> None:
 @pytest.mark.parametrize(
     ("text", "short"),
     [
-        ("Arrival", "Arrival"),
         ("a" * 28, "a" * 28),
         ("a" * 29, "a" * 27 + "…"),
         ("電" * 20, "電" * 13 + "…"),
