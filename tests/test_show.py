@@ -19,7 +19,7 @@ import kgwb
 from kgwb.kg.queries import CandidateQuery
 from kgwb.kg.survey import survey_graph
 from kgwb.llm import Scripted
-from kgwb.records import MAX_LINE_CHARS, MAX_REPR_CHARS, Record, one_line, summarize
+from kgwb.records import MAX_LINE_CHARS, MAX_REPR_CHARS, Record, decision_of, one_line, summarize
 from kgwb.run import Run
 from kgwb.run.answers import (
     NO_SUPPORT,
@@ -102,6 +102,12 @@ def step(key: str, output: object, *, parent: str = "", **more: object) -> Step:
 
 
 # Decisions
+
+
+def test_decisions_do_not_differ_by_reasons_and_scores() -> None:
+    scored = Link("A", replace(ARRIVAL, score=0.1), (ARRIVAL,), "why")
+    assert decision_of(Link("A", ARRIVAL)) == decision_of(scored)
+    assert decision_of(Link("A", ARRIVAL)) != decision_of(Link("A", None))
 
 
 def test_another_wording_and_a_renamed_unknown_are_not_the_first_different_decision() -> None:
