@@ -7,7 +7,7 @@ from kgwb.show import html as h
 from kgwb.show.html import Html
 from kgwb.show.run import render_answer_banner, render_notices, render_step_header
 from kgwb.ui.conversation import offered_readings
-from kgwb.ui.live import Event, argument_of, render_failure
+from kgwb.ui.live import Event, argument_of, render_failure, render_page
 from kgwb.ui.session import Session, session_of
 from kgwb.ui.step_panel import StepPanel
 
@@ -37,12 +37,14 @@ class AgentCell(StepPanel):
         person = self.render_child("person")
         if self.human_reply.shown_request is not None:
             return person
-        notices = render_notices(self.session.notices)
-        panel = self.render_panel()
-        readings = self._render_readings()
-        task = self._render_task()
-        failure = self._render_failure_elsewhere()
-        return h.join(person, notices, panel, readings, task, failure)
+        return h.join(
+            person,
+            render_notices(self.session.notices),
+            self.render_panel(),
+            self._render_readings(),
+            self._render_task(),
+            self._render_failure_elsewhere(),
+        )
 
     def do_reading(self, event: Event) -> None:
         """Answer the question as another reading has it, and show that answer below this one.
@@ -65,36 +67,24 @@ class AgentCell(StepPanel):
         run = self.session.run
         if self.step is None or run.answer is None or not run.answer.is_given_by(self.step.output):
             return Html()
-        buttons = []
-        texts = {}
-        for number, text, taken in offered_readings(run):
-            title = f"the answer is for: {taken}"
-            buttons.append(h.button(text, "reading", "run", arg=number, title=title))
-            texts[number] = text
-        parts = []
-        if buttons:
-            label = h.muted_text("also read as")
-            parts.append(h.div("band row controls", label, *buttons))
+        offered = offered_readings(run)
+        texts = {number: text for number, text, _ in offered}
         readings = dict(enumerate(run.readings, 1))
+        answers = []
         for (number, reading), session in self.readings.items():
             # After an edit, the answer may have other readings under these numbers
             if readings.get(number) == reading:
-                text = texts.get(number, reading.other)
-                parts.append(h.div("band", h.muted_text(f"read as: {text}")))
-                parts.append(render_answer_banner(session.run_state()))
-        return h.join(*parts)
+                answer = render_answer_banner(session.run_state())
+                answers.append((texts.get(number, reading.other), answer))
+        return render_page("readings.html", offered=offered, answers=answers)
 
     def _render_task(self) -> Html:
         """Render the session's current task, or while it is idle the loading of the embeddings.
 
         Nothing is rendered if there is neither.
         """
-        task = self.session.current_task
-        if not task:
-            task = self.session.embeddings_loader.current_task
-        if not task:
-            return Html()
-        return h.div("band soft", task, " …")
+        task = self.session.current_task or self.session.embeddings_loader.current_task
+        return h.div("band soft", task, " …") if task else Html()
 
     def _render_failure_elsewhere(self) -> Html:
         """Render the failure of the session's latest task, if it is not one of this step.
@@ -103,10 +93,8 @@ class AgentCell(StepPanel):
         shows.
         """
         failure = self.session.failure
-        if failure is None or self.session.current_task:
-            return Html()
-        step = self.step
-        if step is not None and step.error:
+        is_shown = self.step is not None and self.step.error
+        if failure is None or self.session.current_task or is_shown:
             return Html()
         return h.div("band", render_failure(failure), role="alert")
 
@@ -114,10 +102,8 @@ class AgentCell(StepPanel):
         """Render the panel of the step; if it was not run, its header and a remark."""
         if self.step is not None:
             return self.render_panel()
-        state = self.session.run_state()
-        header = render_step_header(state, self.key)
-        remark = h.div("body soft", "Not run when this was displayed.")
-        return h.join(header, remark)
+        header = render_step_header(self.session.run_state(), self.key)
+        return h.join(header, h.div("body soft", "Not run when this was displayed."))
 
     def __repr__(self) -> str:
         if self.step is None:

@@ -91,15 +91,12 @@ class Conversation(Worker):
         Turns that are not finished are not in it.
         """
         turns = self.workbench.dialogue.turns
-        later = self.runs[number:]
-        finished_later = [run for run in later if run.turn is not None]
-        end = len(turns) - len(finished_later)
-        return Dialogue(turns[:end])
+        finished_later = [run for run in self.runs[number:] if run.turn is not None]
+        return Dialogue(turns[: len(turns) - len(finished_later)])
 
     def is_stale(self, number: int) -> bool:
         """Return whether the dialogue before a turn has changed since the turn was executed."""
-        dialogue = self.dialogue_before(number)
-        return self.runs[number].dialogue != dialogue
+        return self.runs[number].dialogue != self.dialogue_before(number)
 
     def ask(self, question: str) -> Future[None]:
         """Submit a question as the next turn, to be asked when the turns before it are answered.
@@ -113,8 +110,7 @@ class Conversation(Worker):
         def ask() -> None:
             """Begin a run of the question as the newest turn, and execute it."""
             run = self.workbench.begin(question)
-            number = len(self.runs) - 1
-            self._execute_turn(number, run)
+            self._execute_turn(len(self.runs) - 1, run)
 
         shown_question = shorten(single_line(question), MAX_LABEL_CHARS)
         return self.submit(f"answering “{shown_question}”", ask)
@@ -133,9 +129,8 @@ class Conversation(Worker):
 
             It has the dialogue before the turn, and no values put in.
             """
-            replaced = self.runs[number]
             dialogue = self.dialogue_before(number)
-            run = replaced.fork(question=question, dialogue=dialogue)
+            run = self.runs[number].fork(question=question, dialogue=dialogue)
             run.overrides.clear()
             self._execute_turn(number, run)
 
@@ -251,8 +246,7 @@ class Conversation(Worker):
         """
         run = self.runs[number]
         if self.is_stale(number):
-            dialogue = self.dialogue_before(number)
-            run = run.fork(dialogue=dialogue)
+            run = run.fork(dialogue=self.dialogue_before(number))
         self._execute_turn(number, run)
 
     def _execute_turn(self, number: int, run: Run) -> None:
@@ -271,8 +265,7 @@ class Conversation(Worker):
         self._current_session = session
         try:
             if not self.cancelled:
-                execution = session.go()
-                execution.result()
+                session.go().result()
                 self.workbench.keep_turns()
         finally:
             self._current_session = None

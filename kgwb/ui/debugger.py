@@ -219,13 +219,11 @@ class Debugger(StepPanel):
         if answer is not None and self.run.status == "done":
             context = context_of(self.run, can_mute=self.can_mute)
             parts = render_answer_parts(answer, context)
-            reasons = render_reasons(answer, steps, self.run.unrecorded_graph)
-            parts.append(reasons)
+            parts.append(render_reasons(answer, steps, self.run.unrecorded_graph))
             parts.append(self._render_things(answer))
             parts += self._render_empty_results(answer, steps)
-        title = h.muted_text("Where the time went")
         waterfall = render_waterfall(steps, self.run.calls)
-        times = h.collapsible(title, waterfall, key="time")
+        times = h.collapsible(h.muted_text("Where the time went"), waterfall, key="time")
         return h.div("body stack", *parts, self._render_gold_form(), times)
 
     def _render_things(self, answer: Answer) -> Html:
@@ -300,23 +298,20 @@ class Debugger(StepPanel):
             hint = "Nothing to compare yet. Edit a step and continue, or run the question again:"
             return h.div("body soft", hint)
         before = ComparedRun("before the edit", history[-1])
-        comparison = render_comparison(before, now)
-        if not now.state.has_stale_steps:
-            return comparison
-        remark = h.note("Some steps are stale. To compare them too, continue to the end.")
-        remarks = h.div("body notes", remark)
-        return h.join(remarks, comparison)
+        remarks = None
+        if now.state.has_stale_steps:
+            remark = h.note("Some steps are stale. To compare them too, continue to the end.")
+            remarks = h.div("body notes", remark)
+        return h.join(remarks, render_comparison(before, now))
 
     def _render_latest_fork(self, now: ComparedRun) -> Html:
         """Render the run beside its latest fork; one that is still executed is a text and "Cancel"."""
         name, session = self.forks[-1]
-        task = session.current_task
-        if task:
-            text = h.muted_text(f"{name}: {task} …")
+        if session.current_task:
+            text = h.muted_text(f"{name}: {session.current_task} …")
             cancel = h.button("Cancel this run", "cancel_fork", "stop")
             return h.div("body row controls", text, cancel)
-        fork = ComparedRun(name, session.run_state())
-        return render_comparison(now, fork)
+        return render_comparison(now, ComparedRun(name, session.run_state()))
 
     # Events
 
@@ -402,8 +397,7 @@ class Debugger(StepPanel):
         Raises SettingError for another name.
         """
         name = argument_of(event)
-        settings = self.run.system.settings.of_profile(name)
-        self.run_fork(f"under profile {name}", settings=settings)
+        self.run_fork(f"under profile {name}", settings=self.run.system.settings.of_profile(name))
 
     def do_model(self, event: Event) -> None:
         """Execute a fork with the model that was typed for all agents, and compare it with the run.
@@ -411,8 +405,7 @@ class Debugger(StepPanel):
         Raises SettingError for a text that looks like a key, and UnknownModelError.
         """
         name = read_name(event, "model")
-        model = open_model(name)
-        self.run_fork(f"with model {name}", models=model)
+        self.run_fork(f"with model {name}", models=open_model(name))
 
     def do_cancel_fork(self, event: Event) -> None:
         """Cancel the forks that are being executed; what they have asked is kept."""
@@ -447,11 +440,9 @@ class Debugger(StepPanel):
         """
         form = form_of(event)
         self.gold_file = form["gold_file"].strip() or DEFAULT_FILE
-        answers = typed_text(form["answers"])
-        sparql = typed_text(form["sparql"])
         columns = Gold.of_run(self.run).columns
-        gold = Gold.from_text(answers, sparql, columns)
-        entry = keep_as_gold(self.run, self.gold_file, gold)
+        answers, sparql = typed_text(form["answers"]), typed_text(form["sparql"])
+        entry = keep_as_gold(self.run, self.gold_file, Gold.from_text(answers, sparql, columns))
         return f"kept as question {entry['id']} of {self.gold_file}, which kgwb bench reads"
 
     def do_mute(self, event: Event) -> None:
@@ -460,16 +451,14 @@ class Debugger(StepPanel):
         Raises SettingError if the event names no such triple, or in a replay, and GraphError for
         an endpoint.
         """
-        triples = self._supporting_triples()
-        triple = triples.get(argument_of(event))
+        triple = self._supporting_triples().get(argument_of(event))
         graph = self.run.unrecorded_graph
         if triple is None or graph is None:
             raise SettingError(
                 "the triple was not muted: the run has changed, and its answer does not stand on it any more",
                 hint="open the tab Answer, and press Mute beside a triple that is listed there",
             )
-        muted_graph = graph.without(triple)
-        self.run_fork("one triple muted", kg=muted_graph)
+        self.run_fork("one triple muted", kg=graph.without(triple))
 
     def _supporting_triples(self) -> dict[str, Triple]:
         """Return the triples that support the answers of all steps, by ``triple_key``.
@@ -477,20 +466,15 @@ class Debugger(StepPanel):
         Answers inside of other outputs count. Empty if no step has an answer.
         """
         outputs = tuple(step.output for step in self.run.steps if step.done)
-        triples = {}
-        for record in nested_records(outputs):
-            if isinstance(record, Answer):
-                for triple in record.support:
-                    triples[triple_key(triple)] = triple
-        return triples
+        answers = [record for record in nested_records(outputs) if isinstance(record, Answer)]
+        return {triple_key(triple): triple for answer in answers for triple in answer.support}
 
     def run_fork(self, name: str, **changes: Any) -> None:
         """Execute a fork with changes, those of ``Run.fork``, in the fork's own session.
 
         The view "Compare" is opened, and shows it beside the run. Raises what ``Run.fork`` raises.
         """
-        fork = self.run.fork(**changes)
-        self._run_beside(name, fork)
+        self._run_beside(name, self.run.fork(**changes))
 
     def _run_beside(self, name: str, run: Run) -> None:
         """Execute another run in its own session, and open the view "Compare" with both.

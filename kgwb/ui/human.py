@@ -162,13 +162,9 @@ class Person(Part):
             has_ended = step.done or step.error
             if request.task in step.prompts and not has_ended:
                 steps.append(step)
-        if not steps:
-            return None
         variables = list(request.variables.values())
-        for step in steps:
-            if step.subject in variables:
-                return step
-        return steps[0]
+        named = [step for step in steps if step.subject in variables]
+        return next(iter(named or steps), None)
 
     def _begin_form(self, pending: PendingRequest, attempts: Sequence[Attempt]) -> None:
         """Show the form of another request, filled with the reply of the latest attempt.
@@ -229,9 +225,7 @@ class Person(Part):
         if "number" not in schema.get("properties", {}):
             return []
         for value in request.variables.values():
-            if not isinstance(value, list) or not value:
-                continue
-            if all(map(_is_numbered, value)):
+            if isinstance(value, list) and value and all(map(_is_numbered, value)):
                 return value
         return []
 
@@ -439,12 +433,7 @@ def _no_option(option: Mapping[str, Any]) -> dict[str, Any]:
 
     The keys are those of the option.
     """
-    values: dict[str, Any] = {}
-    for name, value in option.items():
-        values[name] = ""
-        if isinstance(value, int):
-            values[name] = 0
-    return values
+    return {name: 0 if isinstance(value, int) else "" for name, value in option.items()}
 
 
 def _render_reply(name: str, step: Step) -> Html:
@@ -452,13 +441,8 @@ def _render_reply(name: str, step: Step) -> Html:
 
     A step without attempts has no reply.
     """
-    parts = [h.tag("b", name)]
-    if step.attempts:
-        last_attempt = step.attempts[-1]
-        parts.append(h.preformatted(last_attempt.reply))
-    outcome = h.div("", step.outcome)
-    parts.append(outcome)
-    return h.div("", *parts)
+    reply = h.preformatted(step.attempts[-1].reply) if step.attempts else None
+    return h.div("", h.tag("b", name), reply, h.div("", step.outcome))
 
 
 def _option_details(option: Mapping[str, Any]) -> str:
@@ -470,8 +454,5 @@ def _option_details(option: Mapping[str, Any]) -> str:
     for name, value in option.items():
         if name in ("number", "label"):
             continue
-        if isinstance(value, list):
-            details.append(", ".join(map(str, value)))
-        else:
-            details.append(str(value))
+        details.append(", ".join(map(str, value)) if isinstance(value, list) else str(value))
     return shorten(" · ".join(details))

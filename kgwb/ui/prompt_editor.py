@@ -75,14 +75,8 @@ class PromptEditor:
 
         Empty if no execution has reached it.
         """
-        versions = []
-        steps = self.session.steps
-        if key in steps:
-            versions.append(steps[key])
-        for state in reversed(self.session.history):
-            if key in state.steps:
-                versions.append(state.steps[key])
-        return versions
+        earlier = [state.steps for state in reversed(self.session.history)]
+        return [steps[key] for steps in (self.session.steps, *earlier) if key in steps]
 
     def edited_prompt(self, key: str, event: Event) -> EditedPrompt:
         """Return a step's prompt with the template of the event's form, else with its draft.
@@ -92,8 +86,7 @@ class PromptEditor:
         """
         name = self.prompt_name(key)
         text = self.run.prompts.text(name)
-        draft = self.drafts.get(key)
-        template = form_of(event).get("template", draft)
+        template = form_of(event).get("template", self.drafts.get(key))
         if template is not None:
             text = replace_template(text, template)
         return EditedPrompt(name, text)
@@ -190,13 +183,10 @@ class PromptEditor:
         """
         if step is None or step.prompts:
             return None
-        calls = step.model_calls
-        if not calls:
+        if not step.model_calls:
             return None
-        messages = []
-        for role, content in calls[0].request["content"]["messages"]:
-            messages.append(Message(role, shown_text(content)))
-        return messages_to_text(messages)
+        sent = step.model_calls[0].request["content"]["messages"]
+        return messages_to_text([Message(role, shown_text(content)) for role, content in sent])
 
     def frozen_messages(self, key: str, step: Step | None) -> str | None:
         """Return the draft of a step's messages, else those of its first model call as text.

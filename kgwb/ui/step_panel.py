@@ -204,9 +204,8 @@ class StepPanel(Live):
         if isinstance(step.output, Answer) and run_state.step_state(self.key) == "done":
             state = f"done, {state}"
         spoken = f"{agent}: {state}, {step.outcome}"
-        task = self.graph_worker.current_task
-        if task:
-            return f"{spoken}; {task}"
+        if self.graph_worker.current_task:
+            return f"{spoken}; {self.graph_worker.current_task}"
         replies = list(self.results_of(step).graph_results)
         if replies:
             spoken += f"; reply {len(replies)} of the graph is shown: {replies[-1]}"
@@ -249,11 +248,9 @@ class StepPanel(Live):
         """
         sections: list[TabOption] = [("result", "Result", ""), ("in", "Inputs", "")]
         if self._asks_model(key, step):
-            count: object = ""
-            if step is not None and len(step.attempts) > 1:
-                count = len(step.attempts)
+            count = len(step.attempts) if step else 0
             sections.append(("prompt", "Prompt", ""))
-            sections.append(("attempts", "Attempts", count))
+            sections.append(("attempts", "Attempts", count if count > 1 else ""))
         is_group = self.run.system.agent_kind(key) == "group"
         if not is_group and not self.run.read_only:
             sections.append(("form", "Edit as a form", ""))
@@ -401,9 +398,7 @@ class StepPanel(Live):
         if self.run.read_only:
             return inputs
         source = render_source(self.run.system.agent_spec(step.agent))
-        if not source:
-            return inputs
-        return h.join(inputs, h.div("body", source))
+        return h.join(inputs, h.div("body", source) if source else None)
 
     def _render_frozen_call(self, key: str, step: Step | None) -> Html:
         """Render the form in which the first model call of a step is asked again, and the replies.
@@ -437,14 +432,14 @@ class StepPanel(Live):
             return h.div("body soft", text)
         output = step.output
         context = self._context_of(step)
-        reasons = explain.render_reasons(output, context.steps, self.run.unrecorded_graph)
-        things = self.things_of(output)
-        is_replay = self.run.unrecorded_graph is None
+        graph = self.run.unrecorded_graph
+        reasons = explain.render_reasons(output, context.steps, graph)
+        predicates = render_predicates(self.things_of(output), context)
         return render_page(
             "step_result.html",
             output=render(output, context),
-            reasons=h.join(reasons, render_predicates(things, context)),
-            has_no_graph=is_replay and not self.is_in_debugger,
+            reasons=h.join(reasons, predicates),
+            has_no_graph=graph is None and not self.is_in_debugger,
             progress=render_progress(self.graph_worker),
         )
 
@@ -482,8 +477,7 @@ class StepPanel(Live):
             return
         with suppress(KgwbError):  # a query that is not conjunctive cannot be taken apart
             cause = explain.explain_empty_query(graph, queries[0], steps)
-            results = self.results_of(step)
-            results.graph_results["why 0"] = cause
+            self.results_of(step).graph_results["why 0"] = cause
 
     def _render_form(self, step: Step) -> Html:
         """Render the output of a step as a form, with the values that were typed into it.
@@ -492,9 +486,7 @@ class StepPanel(Live):
         """
         if not (step.done or step.error):
             return h.div("body soft", "Run this agent first: the form shows its result.")
-        results = self.results_of(step)
-        form = OutputForm(step)
-        inputs = form.render(results.typed_form, self.revision)
+        inputs = OutputForm(step).render(self.results_of(step).typed_form, self.revision)
         return render_page("result_form.html", inputs=inputs)
 
     # Running
@@ -614,15 +606,10 @@ class StepPanel(Live):
         text = typed_text(form_of(event)["template"])
         messages = messages_from_text(text)
         self.prompt_editor.keep_draft(self.key, text)
-
-        def ask() -> None:
-            """Ask the call again, and keep the replies. A cancel leaves the call on its thread."""
-            ask_again = partial(self.run.ask_again, step.key, models, messages=messages)
-            results.new_replies = run_in_thread(
-                partial(ask_again, times=times), poll=self._stop_if_graph_cancelled
-            )
-
-        self.graph_worker.submit("asking the model", ask)
+        ask_again = partial(self.run.ask_again, step.key, models, messages=messages, times=times)
+        self._submit_question(
+            "asking the model", ask_again, partial(setattr, results, "new_replies")
+        )
 
     # One call, many times
 
@@ -650,12 +637,7 @@ class StepPanel(Live):
             prompts=prompts,
             check=self._stop_if_graph_cancelled,
         )
-
-        def work() -> None:
-            """Ask the call as often as typed, and keep the decisions."""
-            state.sample = run_in_thread(ask, poll=self._stop_if_graph_cancelled)
-
-        self.graph_worker.submit(f"asking: {state.cost}", work)
+        self._submit_question(f"asking: {state.cost}", ask, partial(setattr, state, "sample"))
 
     def _read_sample_form(self, event: Event) -> tuple[SampleState, list[ChatModel]]:
         """Keep what was typed into the form of the sample; return its state and the models to ask.
@@ -719,8 +701,7 @@ class StepPanel(Live):
         itself. Raises OverrideError for a position that is not one of an option.
         """
         step = self._shown_step()
-        position = int(event["arg"])
-        value = choose_option(step, position)
+        value = choose_option(step, int(event["arg"]))
         if value != step.output:
             self.session.replace(self.key, value)
 
@@ -775,14 +756,16 @@ class StepPanel(Live):
                 hint="open the run with its graph: kgwb.load_run(path, kg=kgwb.open_kg(...))",
             )
 
-        def work() -> None:
-            """Ask the graph, and keep the reply with the step."""
-            reply = run_in_thread(
-                partial(ask, graph, *arguments), poll=self._stop_if_graph_cancelled
-            )
-            self.results_of(step).graph_results[question] = reply
+        keep = partial(self.results_of(step).graph_results.__setitem__, question)
+        self._submit_question("asking the graph", partial(ask, graph, *arguments), keep)
 
-        self.graph_worker.submit("asking the graph", work)
+    def _submit_question(
+        self, label: str, ask: Callable[[], Any], keep: Callable[[Any], None]
+    ) -> None:
+        """Submit a question to the worker, which keeps the reply. A cancel leaves it on its thread."""
+        self.graph_worker.submit(
+            label, lambda: keep(run_in_thread(ask, poll=self._stop_if_graph_cancelled))
+        )
 
     def _stop_if_graph_cancelled(self) -> None:
         """Raise GraphError if the person has cancelled the question to the graph."""
@@ -806,13 +789,11 @@ class StepPanel(Live):
                 hint="type a name or an IRI into it",
             )
         output = self._shown_step().output
-        limit = self.run.settings.v_limit
-        self._ask_graph("where", explain.locate_vertices, name, output, limit)
+        self._ask_graph("where", explain.locate_vertices, name, output, self.run.settings.v_limit)
 
     def do_degrees(self, event: Event) -> None:
         """Ask for the degree of each candidate."""
-        candidates = self._shown_step().output.candidates
-        iris = [candidate.iri for candidate in candidates]
+        iris = [candidate.iri for candidate in self._shown_step().output.candidates]
         self._ask_graph("degrees", count_degrees, iris, MAX_DEGREE)
 
     def do_examples(self, event: Event) -> None:
