@@ -168,18 +168,14 @@ def tag(element: str, /, *contents: object, **attributes: object) -> Html:
     None or False is left out, and one that is True has an empty value. A float is rounded to one
     decimal. Contents of VOID_ELEMENTS are ignored.
     """
-    written = []
+    start = f"<{element}"
     for key, value in attributes.items():
-        if value is None or value is False:
-            continue
-        name = key.rstrip("_").replace("_", "-")
-        written.append(f' {name}="{_attribute_text(value)}"')
-    attribute_text = "".join(written)
-    start = f"<{element}{attribute_text}>"
+        if value is not None and value is not False:
+            name = key.rstrip("_").replace("_", "-")
+            start += f' {name}="{_attribute_text(value)}"'
     if element in VOID_ELEMENTS:
-        return Html(start)
-    content = join(*contents)
-    return Html(f"{start}{content}</{element}>")
+        return Html(f"{start}>")
+    return Html(f"{start}>{join(*contents)}</{element}>")
 
 
 def _attribute_text(value: object) -> Html:
@@ -196,8 +192,7 @@ def _attribute_text(value: object) -> Html:
 
 def join(*contents: object) -> Html:
     """Return contents one after another as one piece of markup. None is left out."""
-    shown = [content for content in contents if content is not None]
-    return Html("".join(map(safe, shown)))
+    return Html("".join(safe(content) for content in contents if content is not None))
 
 
 def div(class_: str, *contents: object, **attributes: object) -> Html:
@@ -217,8 +212,7 @@ def join_with_dots(*items: object) -> Html:
 
 def join_with(separator: object, items: Iterable[object]) -> Html:
     """Return items with a separator between them."""
-    parts = [safe(item) for item in items]
-    return Html(safe(separator).join(parts))
+    return Html(safe(separator).join(map(safe, items)))
 
 
 # Sections and their style
@@ -374,14 +368,9 @@ def button(
     contents: list[str] = []
     if icon_name:
         contents.append(icon(icon_name))
-    if may_fold and not is_square:
-        contents.append(span("long", label))
-    elif not is_square:
-        contents.append(label)
-
-    hidden_label = None
-    if is_square or may_fold:
-        hidden_label = label
+    if not is_square:
+        contents.append(span("long", label) if may_fold else label)
+    hidden_label = label if is_square or may_fold else None
     key = shortcut or None
     named = {"title": hidden_label, "aria_label": hidden_label, **attributes}
     return tag(
@@ -473,14 +462,10 @@ def table(
     rows = list(rows)
     if not rows:
         return Html()
-    lines = []
-    if any(headings):
-        lines.append(_table_row("th", headings))
-    for row in rows[:max_rows]:
-        lines.append(_table_row("td", row))
-    number = max(total, len(rows))
-    omitted = omitted_count(number - max_rows)
-    return join(tag("table", *lines), omitted)
+    head = _table_row("th", headings) if any(headings) else None
+    lines = [_table_row("td", row) for row in rows[:max_rows]]
+    omitted = omitted_count(max(total, len(rows)) - max_rows)
+    return join(tag("table", head, *lines), omitted)
 
 
 def _table_row(element: str, cells: Iterable[object]) -> Html:
@@ -509,9 +494,7 @@ def muted_text(text: object) -> Html:
 
 def omitted_count(number: int) -> Html:
     """Render "and 3 more"; nothing if the number is 0 or less."""
-    if number <= 0:
-        return Html()
-    return muted_text(and_more(number))
+    return muted_text(and_more(number)) if number > 0 else Html()
 
 
 def note(*contents: object, level: str = "") -> Html:
@@ -547,19 +530,15 @@ def iri_link(value: str, label: str, class_: str | None = None) -> Html:
 
 def bar(fraction: float) -> Html:
     """Render a number from 0 to 1 as a bar. A number outside of that is drawn as 0 or 1."""
-    clipped = max(0.0, min(fraction, 1.0))
-    width = _percent(clipped)
-    filled = tag("i", style=f"width:{width}")
-    return span("bar", filled)
+    width = _percent(max(0.0, min(fraction, 1.0)))
+    return span("bar", tag("i", style=f"width:{width}"))
 
 
 def score_bar(score: float | None) -> Html:
     """Render a score from 0 to 1 as a bar, with the number beside it; None is "not scored"."""
     if score is None:
         return span("soft", "not scored")
-    number = span("num", f"{score:.2f}")
-    drawn = span("grow", bar(score))
-    return span("row", drawn, number)
+    return span("row", span("grow", bar(score)), span("num", f"{score:.2f}"))
 
 
 def _percent(fraction: float) -> str:
@@ -588,9 +567,8 @@ def bar_chart(title: str, bars: Sequence[ChartBar], max_value: float = 0.0) -> H
     """
     if not bars:
         return Html()
-    full_line = max_value
-    for chart_bar in bars:
-        full_line = max(full_line, chart_bar.value, chart_bar.interval_high)
+    ends = [max(each.value, each.interval_high) for each in bars]
+    full_line = max(max_value, *ends)
 
     def percent(value: float) -> str:
         """Return the length of a value in the chart."""
@@ -700,21 +678,13 @@ def _count_shared_letters(parts: Iterable[AlignedPart]) -> int:
 
     Other words, such as spaces and punctuation, do not count.
     """
-    number = 0
-    for part in parts:
-        if not part.is_equal:
-            continue
-        for word in part.first:
-            if word.isalnum():
-                number += len(word)
-    return number
+    equal_words = [word for part in parts if part.is_equal for word in part.first]
+    return sum(len(word) for word in equal_words if word.isalnum())
 
 
 def _mark(element: str, text: str) -> Html:
     """Return a text in an element; nothing for an empty text."""
-    if not text:
-        return Html()
-    return tag(element, text)
+    return tag(element, text) if text else Html()
 
 
 def render_word_diff(before: str, after: str) -> Html:
@@ -723,11 +693,7 @@ def render_word_diff(before: str, after: str) -> Html:
     The text after the change is bold.
     """
     old, new = mark_changed_words(before, after)
-    old_caption = muted_text("before")
-    old_text = span("", old)
-    new_caption = muted_text("after")
-    new_text = span("b", new)
-    return div("kv", old_caption, old_text, new_caption, new_text)
+    return div("kv", muted_text("before"), span("", old), muted_text("after"), span("b", new))
 
 
 def render_line_diff(before: list[str], after: list[str]) -> tuple[int, Html]:
@@ -762,15 +728,10 @@ def highlight_pattern(text: str, pattern: str, class_: str = "filled") -> Html:
     """
     if not pattern:
         return safe(text)
-    parts: list[str] = []
-    pieces = re.split(f"({pattern})", text)
-    for position, piece in enumerate(pieces):
-        is_match = position % 2 == 1  # texts and matches take turns
-        if is_match:
-            parts.append(tag("mark", piece, class_=class_))
-        else:
-            parts.append(piece)
-    return join(*parts)
+    pieces: list[str] = re.split(f"({pattern})", text)
+    # Texts and matches take turns.
+    pieces[1::2] = [tag("mark", match, class_=class_) for match in pieces[1::2]]
+    return join(*pieces)
 
 
 def highlight_words(text: str, words: Iterable[str]) -> Html:

@@ -176,9 +176,7 @@ def describe_type_mismatch(question: str, answer: Answer) -> str:
     """
     if answer.kind == "boolean" or answer.columns:
         return ""
-    typed_labels = []
-    for value in answer.values:
-        typed_labels.append((value.label, _value_type(value)))
+    typed_labels = [(value.label, _value_type(value)) for value in answer.values]
     return describe_unfitting_values(question, typed_labels)
 
 
@@ -192,11 +190,11 @@ def describe_unfitting_values(question: str, typed_labels: Iterable[tuple[str, s
     expected, fitting_types = _find_expected_values(question)
     if not expected:
         return ""
-    unfitting = []
-    for full_label, value_type in typed_labels:
-        if value_type not in fitting_types:
-            label = shorten(full_label, MAX_VALUE_CHARS)
-            unfitting.append(f"{label} is {value_type}")
+    unfitting = [
+        f"{shorten(label, MAX_VALUE_CHARS)} is {value_type}"
+        for label, value_type in typed_labels
+        if value_type not in fitting_types
+    ]
     if not unfitting:
         return ""
     text = "; ".join(first_items(unfitting, MAX_MISMATCHES))
@@ -362,8 +360,7 @@ def displayed_agent_kind(run: Run, agent: str) -> str:
 def subject_text(step: Step) -> str:
     """Return the subject of a step for people: without the brackets and slashes of a triple."""
     subject = single_line(step.subject)
-    without_brackets = subject.replace("⟨", "").replace("⟩", "")
-    return without_brackets.replace("/", " · ")
+    return subject.replace("⟨", "").replace("⟩", "").replace("/", " · ")
 
 
 def setup_text(run: Run) -> str:
@@ -393,33 +390,22 @@ def setup_text(run: Run) -> str:
 
 def _usable_models(run: Run) -> list[str]:
     """Return the names of a run's models, without ``rules`` if the system has no rules for it."""
-    names = []
-    for model in run.models.values():
-        if model.name != "rules" or run.system.rules:
-            names.append(model.name)
-    return names
+    names = [model.name for model in run.models.values()]
+    return [name for name in names if name != "rules" or run.system.rules]
 
 
 def _asked_models(run: Run) -> list[str]:
     """Return the names of the models that a run with models has asked, without their addresses."""
     if not run.models:
         return []
-    names = []
-    for call in run.calls.values():
-        if call.kind == "model":
-            name, _, _ = str(call.request["model"]).partition("@http")
-            names.append(name)
-    return names
+    asked = [str(call.request["model"]) for call in run.calls.values() if call.kind == "model"]
+    return [name.partition("@http")[0] for name in asked]
 
 
 def _muted_text(run: Run) -> str:
     """Return the muted triples of a run by their display names, in one line with "; " between."""
     names = run.display_names()
-    triples = []
-    for triple in run.kg.muted:
-        text = format_triple(triple, names)
-        triples.append(single_line(text))
-    return "; ".join(triples)
+    return "; ".join(single_line(format_triple(triple, names)) for triple in run.kg.muted)
 
 
 # The answer
@@ -497,10 +483,9 @@ def _cost_text(totals: Totals) -> str:
 
     The duration is that of the calls when they were made (``live_seconds``).
     """
-    duration = format_seconds(totals.live_seconds)
     model_calls = pluralize(totals.model_calls, "model call")
     queries = pluralize(totals.queries, "query")
-    return f"{duration} · {model_calls} · {queries}"
+    return f"{format_seconds(totals.live_seconds)} · {model_calls} · {queries}"
 
 
 def _view_of_failure(run: Run, failure: KgwbError) -> AnswerView:
@@ -509,12 +494,9 @@ def _view_of_failure(run: Run, failure: KgwbError) -> AnswerView:
     The system's name at the beginning of the message is removed.
     """
     message = failure.message.removeprefix(f"{run.system.name}/")
-    details = ""
-    if failure.hint:
-        details = f"What to do: {failure.hint}"
-    icon = ANSWER_STATE_ICONS[ERROR]
-    label = ANSWER_STATE_LABELS[ERROR]
-    return AnswerView(icon, label, _capitalized(message), details)
+    details = f"What to do: {failure.hint}" if failure.hint else ""
+    state = AnswerState(ERROR, ANSWER_STATE_LABELS[ERROR])
+    return AnswerView(state.icon, state.label, _capitalized(message), details)
 
 
 def _view_of_stale_answer(previous: Answer | None) -> AnswerView:
@@ -523,9 +505,7 @@ def _view_of_stale_answer(previous: Answer | None) -> AnswerView:
     The headline asks the person to continue; the details have the answer before the
     change: an edit, or the undoing of one.
     """
-    details = ""
-    if previous is not None:
-        details = f"before your change: {previous}"
+    details = "" if previous is None else f"before your change: {previous}"
     headline = "Continue to see the answer after your change"
     return AnswerView("stale", "Stale", headline, details)
 
@@ -545,10 +525,8 @@ def _view_of_answer(run: Run, judged: AnswerState, answer: Answer, cost: str) ->
         text = single_line(shorten_at_word(str(answer), MAX_ANSWER_CHARS))
     else:
         return _view_without_values(judged, answer, cost)
-    measures = _measures_of(answer)
     remarks = map(single_line, answer.remarks)
-    origins = _origins_of(run, answer)
-    parts = [judged.doubt, measures, *remarks, *origins]
+    parts = [judged.doubt, _measures_of(answer), *remarks, *_origins_of(run, answer)]
     details = " · ".join(filter(None, parts))
     return AnswerView(judged.icon, judged.label, text, details, cost)
 
@@ -558,13 +536,9 @@ def _measures_of(answer: Answer) -> str:
     if not answer.measure:
         return ""
     names = {str(iri): name for iri, name in answer.names}
-    texts: dict[str, None] = {}
-    for value in answer.values:
-        if value.measure is not None:
-            text = format_term(value.measure, names)
-            texts[text] = None
-    listed = list_first(texts)
-    return single_line(f"decided by {answer.measure}: {listed}")
+    measures = [value.measure for value in answer.values if value.measure is not None]
+    texts = dict.fromkeys(format_term(measure, names) for measure in measures)
+    return single_line(f"decided by {answer.measure}: {list_first(texts)}")
 
 
 def _origins_of(run: Run, answer: Answer) -> list[str]:

@@ -220,10 +220,8 @@ def _as_image(svg: str) -> str:
 
     The size limits of the picture are kept.
     """
-    title = _first_group(TITLE, svg)
-    description = _first_group(DESCRIPTION, svg)
-    title_and_description = ". ".join(filter(None, (title, description)))
-    text = escape(title_and_description, quote=True)
+    texts = filter(None, (_first_group(TITLE, svg), _first_group(DESCRIPTION, svg)))
+    text = escape(". ".join(texts), quote=True)
     box = ""
     size = SIZE.search(svg)
     if size:
@@ -233,13 +231,11 @@ def _as_image(svg: str) -> str:
     style = f"<style>{_picture_style()}</style>"
     document = f'<svg {namespace} class="kg" {box}>{style}{svg}</svg>'
     data = base64.b64encode(document.encode()).decode()
-    max_width = _first_group(MAX_WIDTH, svg)
     shown_width = ""
-    if max_width:
-        shown_width = f' width="{max_width}"'
-    least_size = _first_group(LEAST_SIZE, svg)
-    if least_size:
-        shown_width += f' style="{least_size}"'
+    for name, pattern in (("width", MAX_WIDTH), ("style", LEAST_SIZE)):
+        limit = _first_group(pattern, svg)
+        if limit:
+            shown_width += f' {name}="{limit}"'
     source = f"data:image/svg+xml;base64,{data}"
     return f'<img class="picture"{shown_width} alt="{text}" src="{source}">'
 
@@ -253,8 +249,7 @@ def _first_group(pattern: re.Pattern[str], text: str) -> str:
 @cache
 def load_style() -> str:
     """Return the style sheet of all views with its icons, without comments and needless spaces."""
-    file = Path(__file__).with_name("look.css")
-    text = file.read_text(encoding="utf-8")
+    text = Path(__file__).with_name("look.css").read_text(encoding="utf-8")
     without_comments = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
     dense = re.sub(r"\s*([{};,])\s*|(?<=:)\s+|\n", r"\1", without_comments)
     return re.sub(r'icon\("(.*?)"\)', ICON, dense)

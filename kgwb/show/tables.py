@@ -125,10 +125,8 @@ class Table:
         if not self.folds_equal_columns or len(kept) == len(self.headers):
             return whole
         select = itemgetter(*kept)
-        folded = []
-        for column, header in enumerate(self.headers):
-            if column not in kept:
-                folded.append(str(header))
+        headers = enumerate(self.headers)
+        folded = [str(header) for column, header in headers if column not in kept]
         summary = muted_text(f"the same numbers as one of these: {', '.join(folded)}")
         different = html_table(select(self.headers), map(select, rows))
         return join(different, collapsible(summary, whole))

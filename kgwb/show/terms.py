@@ -28,6 +28,7 @@ from kgwb.show.html import (
     div,
     iri_link,
     join,
+    join_with_dots,
     muted_text,
     preformatted,
     safe,
@@ -104,10 +105,7 @@ class RenderContext:
 
     def input_of(self, input_type: type[T]) -> T | None:
         """Return the first input of a type; None if there is none."""
-        for value in self.inputs:
-            if isinstance(value, input_type):
-                return value
-        return None
+        return next((value for value in self.inputs if isinstance(value, input_type)), None)
 
     def prefix_of(self, namespace: str) -> str:
         """Return the prefix of a namespace, and remember it in ``used_prefixes``.
@@ -131,11 +129,8 @@ class RenderContext:
         Those that are the usual ones of their namespaces are left out, since rdflib binds them in
         every graph.
         """
-        prefixes = set()
-        for namespace, prefix in self.prefixes.items():
-            if KNOWN_PREFIXES.get(namespace) != prefix:
-                prefixes.add(prefix)
-        return prefixes
+        prefixes = self.prefixes.items()
+        return {prefix for uri, prefix in prefixes if KNOWN_PREFIXES.get(uri) != prefix}
 
     def with_names(self, names: Iterable[tuple[URIRef, str]]) -> RenderContext:
         """Return a copy of this context that also has the given display names.
@@ -148,10 +143,7 @@ class RenderContext:
 
 def texts_by_iri(pairs: Iterable[tuple[URIRef, str]]) -> dict[str, str]:
     """Return pairs of an IRI and a text, such as its name, as a dict by the IRI as a plain str."""
-    texts = {}
-    for iri, text in pairs:
-        texts[str(iri)] = text
-    return texts
+    return {str(iri): text for iri, text in pairs}
 
 
 def context_of(
@@ -162,16 +154,12 @@ def context_of(
     ``steps`` replaces the steps of the latest execution, for a widget that also shows stale ones.
     ``known`` are further fields of the context. ``step`` gives the context its inputs.
     """
-    shown_steps = tuple(steps) or tuple(run.steps)
-    inputs: tuple[Any, ...] = ()
-    if step is not None:
-        inputs = tuple(step.inputs.values())
     names = run.display_names()
     context = RenderContext(
         names=names,
         prefixes=prefixes_of(run),
-        inputs=inputs,
-        steps=shown_steps,
+        inputs=tuple(step.inputs.values()) if step else (),
+        steps=tuple(steps) or tuple(run.steps),
         views=run.system.views,
         settings=run.settings,
         **known,
@@ -234,8 +222,7 @@ def render_cell(term: Term | None, context: RenderContext) -> Html:
 def triple_key(triple: Triple) -> str:
     """Return a short hash of a triple, which identifies it in the events of a page."""
     content = repr(triple).encode("utf-8", "surrogatepass")
-    digest = hashlib.sha256(content)
-    return digest.hexdigest()[:KEY_CHARS]
+    return hashlib.sha256(content).hexdigest()[:KEY_CHARS]
 
 
 def render_triples(
@@ -246,19 +233,14 @@ def render_triples(
     At most MAX_SUPPORT_TRIPLES are shown, and then how many more there are.
     """
     answer_terms = frozenset(answers)
-    lines = []
-    for triple in triples[:MAX_SUPPORT_TRIPLES]:
-        lines.append(_render_triple(triple, context, answer_terms))
-    omitted = len(triples) - MAX_SUPPORT_TRIPLES
-    return div("stack tight", *lines, render_omitted_triples(omitted))
+    shown = triples[:MAX_SUPPORT_TRIPLES]
+    lines = [_render_triple(triple, context, answer_terms) for triple in shown]
+    return div("stack tight", *lines, render_omitted_triples(len(triples) - MAX_SUPPORT_TRIPLES))
 
 
 def render_omitted_triples(number: int) -> Html:
     """Render "and 3 more triples"; nothing if the number is 0 or less."""
-    if number <= 0:
-        return Html()
-    count = pluralize(number, "more triple")
-    return muted_text(f"and {count}")
+    return muted_text(f"and {pluralize(number, 'more triple')}") if number > 0 else Html()
 
 
 def _render_triple(triple: Triple, context: RenderContext, answer_terms: frozenset[Term]) -> Html:
@@ -292,12 +274,8 @@ def _render_term_pill(term: Term, context: RenderContext, answer_terms: frozense
 
     The tooltip of an IRI is the IRI. An ambiguous literal has its language or datatype beside it.
     """
-    pill_class = "ent"
-    if term in answer_terms:
-        pill_class = "unk asked plain"
-    tooltip = None
-    if isinstance(term, URIRef):
-        tooltip = shorten(str(term))
+    pill_class = "unk asked plain" if term in answer_terms else "ent"
+    tooltip = shorten(str(term)) if isinstance(term, URIRef) else None
     name = format_term(term, context.names)
     if term in context.ambiguous_literals:
         name = f"{name} ({describe_term(term)})"
@@ -310,17 +288,11 @@ def render_candidate(candidate: Candidate, context: RenderContext) -> Html:
     At most MAX_TYPES classes are shown. A vertex without a description has up to MAX_RELATIONS of
     its predicates in its place.
     """
-    label = shorten(candidate.label)
-    head = [tag("b", label)]
-    for name in candidate.types[:MAX_TYPES]:
-        head.append(span("type", shorten(name)))
-    details = candidate.description
-    if not details:
-        details = ", ".join(candidate.relations[:MAX_RELATIONS])
-    under = render_curie(candidate.iri, context)
-    if details:
-        under = join(under, " · ", shorten(details))
-    return join(span("row", *head), span("under soft", under))
+    types = [span("type", shorten(name)) for name in candidate.types[:MAX_TYPES]]
+    head = span("row", tag("b", shorten(candidate.label)), *types)
+    details = candidate.description or ", ".join(candidate.relations[:MAX_RELATIONS])
+    under = join_with_dots(render_curie(candidate.iri, context), shorten(details))
+    return join(head, span("under soft", under))
 
 
 # Queries
@@ -361,11 +333,11 @@ def lay_out(query: str) -> str:
             if sign in "{.":
                 begin_line()
 
-    laid_out = []
-    for indent, line in zip(indents, lines, strict=True):
-        text = line.strip()
-        if text:
-            laid_out.append("  " * indent + text)
+    laid_out = [
+        "  " * indent + line.strip()
+        for indent, line in zip(indents, lines, strict=True)
+        if line.strip()
+    ]
     return prologue + "\n".join(laid_out)
 
 
@@ -387,10 +359,8 @@ def readable_query(query: str, context: RenderContext) -> str:
     """
     namespaces: dict[str, str] = {}
     body = replace_iris(lay_out(query), context, namespaces)
-    prologue = ""
-    for prefix, namespace in namespaces.items():
-        prologue += f"PREFIX {prefix}: <{namespace}>\n"
-    return prologue + body
+    prologue = [f"PREFIX {prefix}: <{namespace}>\n" for prefix, namespace in namespaces.items()]
+    return "".join([*prologue, body])
 
 
 def replace_iris(text: str, context: RenderContext, namespaces: dict[str, str]) -> str:
@@ -428,18 +398,15 @@ def declare_known_prefixes(query: str, context: RenderContext) -> str:
     declarations are put before the first word, in the same line, so that the lines keep their
     numbers.
     """
-    known = {}
+    known: dict[str, str] = {}
     for prefixes in (KNOWN_PREFIXES, context.prefixes, context.used_prefixes):
-        for namespace, prefix in prefixes.items():
-            known[prefix] = namespace
+        known |= {prefix: namespace for namespace, prefix in prefixes.items()}
     code = re.sub(f"{QUOTED_STRING_PATTERN}|{IRI_PATTERN}|#[^\n]*", " ", query)
     declared = set(re.findall(r"\bPREFIX\s+([\w.-]*):", code, re.I))
     used = dict.fromkeys(re.findall(r"(?<![\w:?$.-])([A-Za-z][\w.-]*):", code))
-    declarations = ""
-    for prefix in used:
-        if prefix in known and prefix not in declared:
-            declarations += f"PREFIX {prefix}: <{known[prefix]}> "
-    return declarations + query
+    undeclared = [prefix for prefix in used if prefix in known and prefix not in declared]
+    declarations = [f"PREFIX {prefix}: <{known[prefix]}> " for prefix in undeclared]
+    return "".join([*declarations, query])
 
 
 def render_query(query: str, context: RenderContext) -> Html:
@@ -451,10 +418,7 @@ def render_query(query: str, context: RenderContext) -> Html:
     readable = readable_query(query, context)
     for token_class, tokens in groupby(SPARQL_LEXER.get_tokens(readable), key=_token_class):
         text = "".join(text for _, text in tokens)
-        if token_class:
-            parts.append(span(token_class, text))
-        else:
-            parts.append(safe(text))
+        parts.append(span(token_class, text) if token_class else safe(text))
     return preformatted(*parts)
 
 
@@ -477,11 +441,10 @@ def render_term_labels(query: str, context: RenderContext) -> Html:
 
     At most MAX_ROWS terms are shown, in the order of the query.
     """
-    rows = []
-    for iri in dict.fromkeys(_iris_in_query(query)):
-        if iri in context.names:
-            curie = render_curie(iri, context)
-            rows.append((curie, context.names[iri]))
+    iris = dict.fromkeys(_iris_in_query(query))
+    rows = [
+        (render_curie(iri, context), context.names[iri]) for iri in iris if iri in context.names
+    ]
     if not rows:
         return Html()
     labels = table(("term", "label"), rows[:MAX_ROWS])
@@ -495,8 +458,5 @@ def _iris_in_query(query: str) -> list[str]:
     """
     namespaces = dict(re.findall(r"PREFIX\s+([\w-]*):\s*<([^>]*)>", query))
     body = re.sub(rf"PREFIX[^\n]*\n|{QUOTED_STRING_PATTERN}", "", query)
-    iris = []
-    for iri, prefix, local in re.findall(r"<([^<>\s]+)>|([\w-]+):([\w-]+)", body):
-        namespace = namespaces.get(prefix, "")
-        iris.append(iri or namespace + local)
-    return iris
+    found = re.findall(r"<([^<>\s]+)>|([\w-]+):([\w-]+)", body)
+    return [iri or namespaces.get(prefix, "") + local for iri, prefix, local in found]
