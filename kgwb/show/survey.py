@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from types import SimpleNamespace
 from typing import NamedTuple
 
 from rdflib import URIRef
@@ -125,10 +126,11 @@ def render_classes(
     rows = []
     for position, found_class in enumerate(found[:MAX_CLASSES]):
         is_first = position == 0 and expand_largest
-        rows.append(_render_class(survey, found_class, context, descriptions, is_first))
+        rows.append(_class_row(survey, found_class, context, descriptions, is_first))
     return render_template(
         "show/templates/survey_classes.html",
         rows=rows,
+        largest=max((each.total for each in survey.classes), default=0) or 1,
         smaller_classes=[_name_and_size(smaller.surveyed) for smaller in found[MAX_CLASSES:]],
         is_search=bool(search_text),
     )
@@ -182,28 +184,26 @@ def _matches_search(search_text: str, name: str, iri: str) -> bool:
     return all(word in text for word in words)
 
 
-def _render_class(
+def _class_row(
     survey: Survey,
     found_class: FoundClass,
     context: RenderContext,
     descriptions: Mapping[str, str],
     is_first: bool,
-) -> Html:
-    """Render a class that expands to its first MAX_PROPERTIES predicates.
+) -> SimpleNamespace:
+    """Return what the template shows of a class, which expands to its first MAX_PROPERTIES predicates.
 
     It has name, CURIE, place, number of instances with a bar relative to the largest class, and the
     descriptions. ``descriptions`` are the graph's own of classes and predicates, by IRI.
     """
     surveyed, found_properties, is_found_by_predicate = found_class
-    properties: list[Html] = []
+    properties: list[SimpleNamespace] = []
     for prop in found_properties[:MAX_PROPERTIES]:
-        properties += _render_properties(prop, surveyed.size, context, descriptions)
-    return render_template(
-        "show/templates/survey_class.html",
+        properties += _property_rows(prop, surveyed.size, context, descriptions)
+    return SimpleNamespace(
         surveyed=surveyed,
         curie=curie_text(surveyed.iri, context) if surveyed.iri else "",
         place=_render_place(surveyed, context),
-        largest=max(other.total for other in survey.classes) or 1,
         descriptions=_describe_class(survey, surveyed, descriptions),
         properties=properties,
         omitted=omitted_count(len(found_properties) - MAX_PROPERTIES),
@@ -245,12 +245,12 @@ def _describe_class(
     return texts
 
 
-def _render_properties(
+def _property_rows(
     prop: PropertySurvey,
     instance_count: int,
     context: RenderContext,
     descriptions: Mapping[str, str],
-) -> Iterator[Html]:
+) -> Iterator[SimpleNamespace]:
     """Yield the row of a predicate, then those of the predicates of the nodes that it leads to.
 
     ``instance_count`` is the number of instances of the class, of which the share of the predicate
@@ -258,25 +258,24 @@ def _render_properties(
     """
     description = descriptions.get(str(prop.predicate), "")
     path = [prop.predicate]
-    yield _render_property(path, prop, instance_count, context, description)
+    yield _property_row(path, prop, instance_count, context, description)
     for inner in prop.inner:
-        yield _render_property([*path, inner.predicate], inner, prop.triples, context)
+        yield _property_row([*path, inner.predicate], inner, prop.triples, context)
 
 
-def _render_property(
+def _property_row(
     path: Sequence[URIRef],
     prop: PropertySurvey,
     subject_count: int,
     context: RenderContext,
     description: str = "",
-) -> Html:
-    """Render the row of the last predicate of a path, named by all predicates of the path.
+) -> SimpleNamespace:
+    """Return the row of the last predicate of a path, named by all predicates of the path.
 
     ``subject_count`` is the number of subjects that could have it, which 100% stands for.
     """
     names = [format_term(iri, context.names) for iri in path]
-    return render_template(
-        "show/templates/survey_property.html",
+    return SimpleNamespace(
         name=" / ".join(names),
         description=description,
         curie=render_curie(path[-1], context),

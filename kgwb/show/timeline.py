@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from types import SimpleNamespace
 from typing import NamedTuple
 
 from kgwb.run.agents import System, agent_of_key
@@ -45,13 +46,13 @@ def render_pipeline(state: RunState, selected: str = "") -> Html:
     selected_agent = agent_of_key(selected)
     stages = []
     for title, agents in state.run.system.stages:
-        nodes = [_render_node(state, agent, agent == selected_agent) for agent in agents]
+        nodes = [_agent_node(state, agent, agent == selected_agent) for agent in agents]
         stages.append((title, nodes))
     return render_template("show/templates/flow_strip.html", stages=stages)
 
 
-def _render_node(state: RunState, agent: str, is_selected: bool) -> Html:
-    """Render the node of an agent: the state of its steps, and whether one has a breakpoint.
+def _agent_node(state: RunState, agent: str, is_selected: bool) -> SimpleNamespace:
+    """Return what the template shows of an agent: the state of its steps, and whether one has a breakpoint.
 
     The edge of the node also shows whether a step was set by hand. A click chooses the agent's
     first step, or the agent if it has none.
@@ -69,8 +70,7 @@ def _render_node(state: RunState, agent: str, is_selected: bool) -> Html:
     keys = [step.key for step in steps] or [agent]
     if not state.run.breakpoints.isdisjoint([agent, *keys]):
         classes.append("stop")
-    return render_template(
-        "show/templates/flow_node.html",
+    return SimpleNamespace(
         key=keys[0],
         name=name,
         kind=kind,
@@ -221,7 +221,7 @@ def render_timeline(state: RunState, selected: str, role: str = "") -> Html:
         if row_role != previous_role:
             role_caption = display_name(row_role)
         previous_role = row_role
-        line = _render_line(
+        line = _timeline_line(
             state,
             row,
             role_caption=role_caption,
@@ -231,9 +231,11 @@ def render_timeline(state: RunState, selected: str, role: str = "") -> Html:
             longest_s=longest_s,
         )
         lines.append(line)
-    paused_position = _paused_position(state, rows)
     return render_template(
-        "show/templates/timeline.html", lines=lines, paused_position=paused_position
+        "show/templates/timeline.html",
+        lines=lines,
+        paused_position=_paused_position(state, rows),
+        is_read_only=state.run.read_only,
     )
 
 
@@ -287,7 +289,7 @@ def _paused_position(state: RunState, rows: Sequence[TimelineRow]) -> int:
     return last
 
 
-def _render_line(
+def _timeline_line(
     state: RunState,
     row: TimelineRow,
     *,
@@ -296,8 +298,8 @@ def _render_line(
     shortcut: str,
     supervises: bool,
     longest_s: float,
-) -> Html:
-    """Render a row: badges, texts, classes, and the bar of its time.
+) -> SimpleNamespace:
+    """Return what the template shows of a row: badges, texts, classes, and the bar of its time.
 
     ``longest_s`` is the time of the longest bar, in seconds, and ``shortcut`` has the keys on the
     keyboard that choose the row. ``role_caption`` is "" if the role is that of the row above. The
@@ -315,10 +317,8 @@ def _render_line(
     _, _, occurrence = row.key.rpartition("#")
     if occurrence.isdigit():
         full_name = f"{full_name}, {occurrence}"
-    return render_template(
-        "show/templates/timeline_line.html",
+    return SimpleNamespace(
         row=row,
-        is_read_only=state.run.read_only,
         is_selected=is_selected,
         shortcut=shortcut,
         has_breakpoint=not state.run.breakpoints.isdisjoint([row.key, agent]),
