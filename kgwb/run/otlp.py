@@ -10,35 +10,34 @@ import json
 import logging
 from collections.abc import Sequence
 from datetime import datetime
+from logging.handlers import BufferingHandler
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from google.protobuf.json_format import MessageToDict
 from openinference.semconv.resource import ResourceAttributes
-from opentelemetry.context import Context
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import SERVICE_NAME, Resource
-from opentelemetry.sdk.trace import ReadableSpan, SpanLimits, TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExportResult
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from opentelemetry.sdk.trace.id_generator import IdGenerator
-from opentelemetry.sdk.trace.sampling import ALWAYS_ON
-from opentelemetry.trace import Span, StatusCode, set_span_in_context
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.trace.export import SpanExportResult
+from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+from opentelemetry.trace import SpanContext, Status, StatusCode, format_trace_id
 
 from kgwb import disk
 from kgwb.disk import __version__
 from kgwb.errors import InputError
 from kgwb.records import JsonObject
 from kgwb.run.engine import Engine
-from kgwb.run.spans import ExportedSpan, span_id_of, spans_of_run, trace_id_of
+from kgwb.run.spans import span_id_of, spans_of_run, trace_id_of
 from kgwb.text import mask_text, mask_url
 
 TRACES_PATH = "/v1/traces"
 """Where a server of the protocol takes traces, if its address has no path."""
 ID_FIELDS = ("traceId", "spanId", "parentSpanId")
 """Fields that OTLP's JSON writes in hexadecimal digits, while protobuf's JSON has base64."""
-NO_LIMIT = SpanLimits.UNSET
+MAX_KEPT_MESSAGES = 1_000
+"""More log messages than one export writes."""
 
 
 def write_trace(run: Engine, path: Path) -> str:
@@ -66,13 +65,19 @@ def send_trace(run: Engine, address: str) -> str:
     if the server does not take the trace.
     """
     spans = _make_spans(run)
-    with _LogMessages() as messages:
-        exporter = OTLPSpanExporter(endpoint=_endpoint(address))
+    exporter = OTLPSpanExporter(endpoint=_endpoint(address))
+    messages = BufferingHandler(MAX_KEPT_MESSAGES)  # the exporter logs why it failed
+    messages.setLevel(logging.WARNING)
+    logger = logging.getLogger("opentelemetry.exporter")
+    logger.addHandler(messages)
+    try:
         result = exporter.export(spans)
+    finally:
+        logger.removeHandler(messages)
     if result is not SpanExportResult.SUCCESS:
-        reason = "; ".join(messages.texts[-1:]) or "no reason given"
+        reasons = [record.getMessage() for record in messages.buffer] or ["no reason given"]
         raise InputError(
-            f"{mask_url(address)} did not accept the trace: {mask_text(reason)}",
+            f"{mask_url(address)} did not accept the trace: {mask_text(reasons[-1])}",
             hint="check the address; if the server needs a key, set the environment variable "
             "OTEL_EXPORTER_OTLP_HEADERS",
         )
@@ -87,95 +92,37 @@ def _endpoint(address: str) -> str:
     return parts.geturl()
 
 
-class _LogMessages(logging.Handler):
-    """Keeps what the exporter logs meanwhile: it returns no reason of a failure."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.WARNING)
-        self.texts: list[str] = []
-        self.logger = logging.getLogger("opentelemetry.exporter")
-
-    def __enter__(self) -> _LogMessages:
-        self.logger.addHandler(self)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.logger.removeHandler(self)
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.texts.append(record.getMessage())
-
-
 # Spans of the SDK
 
 
-class _GivenIds(IdGenerator):
-    """Gives spans the ids that were decided before, in the order in which they are started."""
-
-    def __init__(self, trace_id: int, span_ids: Sequence[int]) -> None:
-        self.trace_id = trace_id
-        self.span_ids = iter(span_ids)
-
-    def generate_trace_id(self) -> int:
-        return self.trace_id
-
-    def generate_span_id(self) -> int:
-        return next(self.span_ids)
-
-
 def _make_spans(run: Engine) -> Sequence[ReadableSpan]:
-    """Return the spans of a run as objects of OpenTelemetry's SDK.
+    """Return the spans of a run as objects of OpenTelemetry's SDK, in the order of ``spans_of_run``.
 
-    The order is that of ``spans_of_run``. Ids are computed from the content. Raises InputError if
-    the environment has switched the SDK off.
+    Ids are computed from the content.
     """
     exported = spans_of_run(run)
     trace_id = trace_id_of(run, exported)
-    span_ids = [span_id_of(trace_id, span.place) for span in exported]
-    finished = InMemorySpanExporter()
-    provider = TracerProvider(
-        sampler=ALWAYS_ON,
-        resource=Resource({SERVICE_NAME: "kgwb", ResourceAttributes.PROJECT_NAME: "kgwb"}),
-        shutdown_on_exit=False,
-        id_generator=_GivenIds(trace_id, span_ids),
-        span_limits=SpanLimits(
-            max_attributes=NO_LIMIT,
-            max_span_attributes=NO_LIMIT,
-            max_attribute_length=NO_LIMIT,
-            max_span_attribute_length=NO_LIMIT,
-        ),
-    )
-    provider.add_span_processor(SimpleSpanProcessor(finished))
-    tracer = provider.get_tracer("kgwb", __version__)
-    started: dict[str, Span] = {}
+    resource = Resource({SERVICE_NAME: "kgwb", ResourceAttributes.PROJECT_NAME: "kgwb"})
+    contexts: dict[str, SpanContext] = {}
+    spans = []
     for span in exported:
-        context = Context()
-        if span.parent:
-            context = set_span_in_context(started[span.parent], context)
-        started[span.place] = tracer.start_span(
-            span.name,
-            context,
-            attributes=span.attributes,
-            start_time=_nanoseconds(span.start),
-        )
-    for span in exported:
-        _end_span(started[span.place], span)
-    spans = finished.get_finished_spans()
-    if not spans:
-        raise InputError(
-            "no trace was made: OpenTelemetry is switched off by the environment variable OTEL_SDK_DISABLED",
-            hint="unset that variable, and export again",
+        span_id = span_id_of(trace_id, span.place)
+        contexts[span.place] = SpanContext(trace_id, span_id, is_remote=False)
+        status = Status(StatusCode.ERROR, span.error) if span.error else Status(StatusCode.OK)
+        spans.append(
+            ReadableSpan(
+                span.name,
+                contexts[span.place],
+                contexts.get(span.parent),
+                resource,
+                span.attributes,
+                status=status,
+                start_time=_nanoseconds(span.start),
+                end_time=_nanoseconds(span.end),
+                instrumentation_scope=InstrumentationScope("kgwb", __version__),
+            )
         )
     return spans
-
-
-def _end_span(span: Span, exported: ExportedSpan) -> None:
-    """End a span at its time, with the status OK, or ERROR and the reason if it failed."""
-    if exported.error:
-        span.set_status(StatusCode.ERROR, exported.error)
-    else:
-        span.set_status(StatusCode.OK)
-    span.end(_nanoseconds(exported.end))
 
 
 def _nanoseconds(time: datetime) -> int:
@@ -186,9 +133,7 @@ def _nanoseconds(time: datetime) -> int:
 
 def _trace_id(spans: Sequence[ReadableSpan]) -> str:
     """Return the id of the trace of some spans in hexadecimal digits."""
-    context = spans[0].get_span_context()
-    assert context is not None
-    return format(context.trace_id, "032x")
+    return format_trace_id(spans[0].context.trace_id)
 
 
 def _write_ids_in_hexadecimal(span: JsonObject) -> None:
