@@ -70,10 +70,11 @@ def run_in_thread(
             if poll is not None:
                 poll()
     except BaseException:
-        task.abandoned = True
+        try:
+            _abandon(task, on_abandon)
+        except KeyboardInterrupt:  # a second one came before the work was told of the first
+            _abandon(task, on_abandon)
         if on_abandon is not None:
-            _abandoned_tasks.add(task)
-            _start(_Task(on_abandon))  # on a thread, where a second interrupt cannot hit it
             task.wait(ABANDON_TIMEOUT_S)
         raise
     if task.error is None:
@@ -82,6 +83,14 @@ def run_in_thread(
         raise task.error
     finally:
         del task  # it would be in a cycle with the traceback
+
+
+def _abandon(task: _Task, on_abandon: Callable[[], object] | None) -> None:
+    """Mark a task as abandoned, and have ``on_abandon`` called, which should make it end soon."""
+    task.abandoned = True
+    if on_abandon is not None:
+        _abandoned_tasks.add(task)
+        _start(_Task(on_abandon))  # on a thread, where an interrupt cannot hit it
 
 
 def shielded(work: Callable[[], T], on_abandon: Callable[[], object] = lambda: None) -> T:

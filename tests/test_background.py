@@ -35,6 +35,20 @@ def test_the_caller_can_stop_waiting(how: dict[str, Any], error: type[BaseExcept
     done.set()
 
 
+def test_a_second_interrupt_does_not_keep_the_work_from_being_abandoned(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told = threading.Event()
+    tasks = Mock()
+    tasks.add.side_effect = [KeyboardInterrupt, None]
+    monkeypatch.setattr(background, "_abandoned_tasks", tasks)
+    with pytest.raises(KeyboardInterrupt):
+        run_in_thread(
+            lambda: told.wait(30), poll=Mock(side_effect=KeyboardInterrupt), on_abandon=told.set
+        )
+    assert told.wait(5)
+
+
 def test_a_long_wait_is_polled_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
     done = threading.Event()
     now = 0.0
