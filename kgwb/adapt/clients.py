@@ -115,7 +115,7 @@ class RunExecutor(Executor):
         run = current_run()
         if run is None:
             return self._executor.submit(function, *args, **kwargs)
-        future: Future[T] = NumberedFuture(run.execution.next_branch_number())
+        future: Future[T] = NumberedFuture(next(run.execution.branch_numbers))
         try:
             future.set_result(function(*args, **kwargs))
         except Exception as error:  # noqa: BLE001 - the future raises it where it is asked

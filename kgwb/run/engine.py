@@ -160,10 +160,8 @@ class Engine:
 
         "" is the default for all agents. Returns None if there is none of the three.
         """
-        for name in (agent_name, self.system.role_of(agent_name), ""):
-            if name in values:
-                return values[name]
-        return None
+        names = (agent_name, self.system.role_of(agent_name), "")
+        return next((values[name] for name in names if name in values), None)
 
     def model_name(self, agent_name: str) -> str:
         """Return the name of an agent's model, or in a replay of the model that was recorded.
@@ -171,9 +169,7 @@ class Engine:
         Empty if neither is known. The name is part of the key of every model call.
         """
         model = self.model_for(agent_name)
-        if model is None:
-            return self._recorded_model_name(agent_name)
-        return model.name
+        return model.name if model else self._recorded_model_name(agent_name)
 
     def _recorded_model_name(self, agent_name: str) -> str:
         """Return the name of the model that was recorded for an agent; "" if none was."""
@@ -204,14 +200,14 @@ class Engine:
         if self.execution.stop_condition.is_preview(step):
             self.execution.previewed_request = request
             self.execution.stop()
-        agent_name = step.agent or request.task
         if own_model is None:
-            content = self._content_to_record(request, agent_name, step.subject)
+            agent_name = step.agent or request.task
+            content = self._content_to_record(request, agent_name)
             model = self.model_for(agent_name)
         else:
-            content = self._content_for_client(own_model.name, request, agent_name, step.subject)
+            content = self._content_for_client(own_model.name, request)
             model = None if self.is_replay else own_model
-        identity = self.execution.count_request(content, agent_name, step.subject)
+        identity = self.execution.count_request(content)
         place = (step.key, len(step.model_calls))
         if place in self.record.edited_replies:
             call = self._put_in_reply(step, content, self.record.edited_replies[place])
@@ -228,17 +224,15 @@ class Engine:
             call = self._call(identity, make, is_remote, missing, ChatReply)
         except Exception:
             if own_model is not None:  # the client may send it again, which is no other request
-                self.execution.forget_request(content, agent_name, step.subject)
+                self.execution.forget_request(content)
             raise
         return call, call.result
 
     def has_reply(self, model_name: str, request: ChatRequest) -> bool:
         """Return whether the reply to the next request of a pipeline's own model is recorded."""
-        step = the_frame().step
-        agent_name = step.agent or request.task
-        request = self._edited_request(step, request)
-        content = self._content_for_client(model_name, request, agent_name, step.subject)
-        return self.execution.find_next(content, agent_name, step.subject) is not None
+        request = self._edited_request(the_frame().step, request)
+        content = self._content_for_client(model_name, request)
+        return self.execution.find_next(content) is not None
 
     def _put_in_reply(self, step: Step, content: JsonObject, text: str) -> Call:
         """Return a call with a reply that a person put in, and add it to the step with a note.
@@ -279,13 +273,10 @@ class Engine:
         """
         if not self.edited_messages:
             return request
-        number = len(step.model_calls)
-        messages = self.edited_messages.get((step.key, number))
-        if messages is None:
-            return request
-        return replace(request, messages=messages)
+        messages = self.edited_messages.get((step.key, len(step.model_calls)))
+        return request if messages is None else replace(request, messages=messages)
 
-    def _content_to_record(self, request: ChatRequest, agent_name: str, subject: str) -> JsonObject:
+    def _content_to_record(self, request: ChatRequest, agent_name: str) -> JsonObject:
         """Return the JSON data under which a model call is recorded, and found again.
 
         It names the agent's model. With ``prefer_recorded`` it names the recorded model of the
@@ -294,13 +285,11 @@ class Engine:
         if self.prefer_recorded:
             model_name = self._recorded_model_name(agent_name)
             content = self._content_for_model(model_name, request)
-            if self.execution.find_next(content, agent_name, subject):
+            if self.execution.find_next(content):
                 return content
         return self._content_for_model(self.model_name(agent_name), request)
 
-    def _content_for_client(
-        self, client_name: str, request: ChatRequest, agent_name: str, subject: str
-    ) -> JsonObject:
+    def _content_for_client(self, client_name: str, request: ChatRequest) -> JsonObject:
         """Return the JSON data under which a call of a pipeline's own client is recorded and found.
 
         It names model and address, "openai:MODEL@URL", because another server may reply otherwise.
@@ -308,18 +297,14 @@ class Engine:
         at another address is used.
         """
         content = self._content_for_model(client_name, request)
-        if not self.is_replay or self.execution.find_next(content, agent_name, subject):
+        if not self.is_replay or self.execution.find_next(content):
             return content
-        recorded_names: dict[str, None] = {}
-        for call in self.calls.values():
-            if call.kind == "model":
-                recorded_names[call.request["model"]] = None
-        for recorded_name in recorded_names:
-            if _without_address(recorded_name) != _without_address(client_name):
-                continue
-            elsewhere = self._content_for_model(recorded_name, request)
-            if self.execution.find_next(elsewhere, agent_name, subject):
-                return elsewhere
+        model_calls = [call for call in self.calls.values() if call.kind == "model"]
+        for recorded_name in dict.fromkeys(call.request["model"] for call in model_calls):
+            if _without_address(recorded_name) == _without_address(client_name):
+                elsewhere = self._content_for_model(recorded_name, request)
+                if self.execution.find_next(elsewhere):
+                    return elsewhere
         return content
 
     def _content_for_model(self, model_name: str, request: ChatRequest) -> JsonObject:
@@ -330,10 +315,8 @@ class Engine:
         """
         recorded = request.recorded_content()
         content = {"model": model_name, "task": request.task, "content": recorded}
-        kind, _, _ = model_name.partition(":")
-        if kind == "rules":
-            content["graph"] = self.kg.identity
-            content.update(self.kg.muted_data)
+        if model_name.partition(":")[0] == "rules":
+            content |= {"graph": self.kg.identity, **self.kg.muted_data}
         return content
 
     # Graph, embeddings and tools
@@ -402,15 +385,13 @@ class Engine:
         ``request`` is JSON data that says what is sent. The repeat number counts how often it was
         sent before, as for a model call: a pipeline may ask until the reply is another one.
         """
-        step = the_frame().step
-        place = (step.agent, step.subject, HTTP_KIND)
         self.find_exchange(request)
-        identity = self.execution.count_request(request, *place)
+        identity = self.execution.count_request(request, HTTP_KIND)
         missing = f"the reply to {request['method']} {request['url']}"
         try:
             return self._call(identity, make, True, missing, Any)
         except Exception:
-            self.execution.forget_request(request, *place)
+            self.execution.forget_request(request, HTTP_KIND)
             raise
 
     def find_exchange(self, request: JsonObject) -> Call | None:
@@ -418,8 +399,7 @@ class Engine:
 
         A refusal that may pass, such as that of a busy server, is used in replays only.
         """
-        step = the_frame().step
-        call = self.execution.find_next(request, step.agent, step.subject, HTTP_KIND)
+        call = self.execution.find_next(request, HTTP_KIND)
         if call is None or self.is_replay:
             return call
         status = call.result["status"]
@@ -441,16 +421,13 @@ class Engine:
             "phrase": phrase,
             "names": list(names),
         }
-        if self.is_replay:
-            return self.call("similarity", request, None)
         make = partial(self.embeddings.similarity, phrase, names, spelling)
-        return self.call("similarity", request, make)
+        return self.call("similarity", request, None if self.is_replay else make)
 
     def nearest(self, phrase: str, index: EmbeddingIndex, k: int) -> tuple[tuple[int, float], ...]:
         """Return position and cosine of the ``k`` texts of an index nearest to a phrase."""
         request = {"index": index.identity, "phrase": phrase, "k": k}
-        make = partial(index.nearest, phrase, k)
-        return self.call("nearest", request, make)
+        return self.call("nearest", request, partial(index.nearest, phrase, k))
 
     # Calls
 
@@ -610,16 +587,14 @@ class Engine:
 
         try:
             with ThreadPoolExecutor(self.settings.workers, thread_name_prefix="kgwb") as pool:
-                futures = []
-                for item, branch in zip(items, branches, strict=True):
-                    context = copy_context()
-                    future = pool.submit(context.run, execute, item, branch)
-                    futures.append(future)
+                futures = [
+                    pool.submit(copy_context().run, execute, item, branch)
+                    for item, branch in zip(items, branches, strict=True)
+                ]
         finally:
             for branch in branches:
                 frame.steps.extend(branch.steps)
-        results = [future.result for future in futures]
-        return _results_of_all(results)
+        return _results_of_all([future.result for future in futures])
 
     def _can_run_in_parallel(self, function: Callable[..., Any], items: Sequence[Any]) -> bool:
         """Return whether a function is called for several items at the same time.
@@ -634,12 +609,9 @@ class Engine:
             return False
         if len(items) < 2 or self.execution.stop_condition.is_stepping:
             return False
-        subjects = {subject_of(item) for item in items}
-        if len(subjects) < len(items):
+        if len(set(map(subject_of, items))) < len(items):
             return False
-        if self.kg.remote:
-            return True
-        return any(model.remote for model in self.models.values())
+        return self.kg.remote or any(model.remote for model in self.models.values())
 
     # Steps
 
@@ -651,8 +623,7 @@ class Engine:
 
     def add_attempt(self, attempt: Attempt) -> None:
         """Keep an attempt on the current step."""
-        step = the_frame().step
-        step.attempts.append(attempt)
+        the_frame().step.attempts.append(attempt)
 
     def prompt_text(self, name: str) -> str:
         """Return the text of a prompt, and keep it as used by the run and by the current step.
@@ -692,5 +663,4 @@ def _results_of_all(calls: Sequence[Callable[[], R]]) -> tuple[R, ...]:
 
 def _without_address(model_name: str) -> str:
     """Return the name of a model without the address of its server: "openai:tiny"."""
-    name, _, _ = model_name.partition("@")
-    return name
+    return model_name.partition("@")[0]

@@ -6,6 +6,7 @@ every recorded call is taken from the record by its content.
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections import Counter
@@ -88,7 +89,8 @@ class Execution:
 
     _has_stopped: bool = False
     """Whether it has raised Stopped, at which every branch of it ends."""
-    _branch_count: int = 0
+    branch_numbers: Iterator[int] = field(default_factory=itertools.count)
+    """The numbers of the branches that a pipeline's executor begins."""
     _step_counts: Counter[str] = field(default_factory=Counter)
     """How many steps had the same agent and subject, by the key of the first of them."""
     _request_counts: Counter[tuple[str, str, str]] = field(default_factory=Counter)
@@ -166,13 +168,6 @@ class Execution:
         self._has_stopped = True
         raise Stopped
 
-    def next_branch_number(self) -> int:
-        """Return how many branches a pipeline's executor has begun before in this execution."""
-        with self._lock:
-            number = self._branch_count
-            self._branch_count += 1
-        return number
-
     # Steps
 
     def execute(self, spec: AgentSpec, inputs: Inputs, function: Callable[[], Any]) -> Any:
@@ -225,7 +220,7 @@ class Execution:
         if self.stop_condition.stops_before(step):
             self.stop()
 
-        self._notify_listeners("start", step)
+        self._notify("start", step)
         token = current_frame.set(Frame(step, parent.steps, parent.run))
         started = time.perf_counter()
         try:
@@ -243,7 +238,7 @@ class Execution:
             if step.done:
                 self._keep_time(step, parent.steps[position:])
             self._note_past_calls(step)
-            self._notify_listeners("end", step)
+            self._notify("end", step)
         self._count_step(step)
 
     def _check_is_listed(self, spec: AgentSpec) -> None:
@@ -251,14 +246,12 @@ class Execution:
 
         The agent itself may be another one with the same name.
         """
-        for listed in self.system.agents:
-            if listed.name == spec.name:
-                return
-        function_name = spec.function.__name__
-        raise SettingError(
-            f"{spec.name} is not among the agents of {self.system.name}, which called it",
-            hint=f"add it: System({self.system.name!r}, answer, [..., {function_name}])",
-        )
+        if all(listed.name != spec.name for listed in self.system.agents):
+            system = self.system.name
+            raise SettingError(
+                f"{spec.name} is not among the agents of {system}, which called it",
+                hint=f"add it: System({system!r}, answer, [..., {spec.function.__name__}])",
+            )
 
     def _new_step(self, spec: AgentSpec, inputs: Inputs, parent: Step) -> Step:
         """Return a new step of an agent, below its supervisor ``parent``.
@@ -267,16 +260,11 @@ class Execution:
         step with the same agent and subject. A step without a subject takes that of its supervisor.
         If both have one and they differ, the subject is "SUPERVISOR'S/OWN".
         """
-        subject = parent.subject
+        subjects = {parent.subject: None}
         if spec.subject:
-            own_subject = subject_of(inputs[spec.subject])
-            if not subject:
-                subject = own_subject
-            elif own_subject and own_subject != subject:
-                subject = f"{subject}/{own_subject}"
-        key = spec.name
-        if subject:
-            key = f"{spec.name}[{subject}]"
+            subjects[subject_of(inputs[spec.subject])] = None
+        subject = "/".join(filter(None, subjects))
+        key = f"{spec.name}[{subject}]" if subject else spec.name
         with self._lock:
             self._step_counts[key] += 1
             occurrence = self._step_counts[key]
@@ -364,31 +352,28 @@ class Execution:
         The note has the number of requests and the host.
         """
         for host, number in step.past_calls.items():
-            requests = pluralize(number, "request")
             step.notes.append(
-                f"{requests} to {host} went past the run: not recorded, and made again each time; "
+                f"{pluralize(number, 'request')} to {host} went past the run: not recorded, and made again each time; "
                 "send them on the run's own thread by httpx, requests, urllib or aiohttp, or use "
                 "run.chat, run.kg or run.call"
             )
 
-    def _notify_listeners(self, event: str, step: Step) -> None:
+    def _notify(self, event: str, step: Step) -> None:
         """Call each listener with the event, "start" or "end", and the step."""
         for listener in list(self.listeners):
             listener(event, step)
 
     # Requests to models
 
-    def count_request(
-        self, content: JsonObject, agent_name: str, subject: str, kind: str = "model"
-    ) -> CallIdentity:
-        """Count a request, and return the identity of its call.
+    def count_request(self, content: JsonObject, kind: str = "model") -> CallIdentity:
+        """Count a request of the current step, and return the identity of its call.
 
         Its repeat number is how often the request was sent before: 0 the first time. Requests of
         the same agent for the same subject are equal if their content is. Counting begins anew with
         each execution. It is safe on several threads.
         """
         first = CallIdentity.of(kind, content, 0)
-        counter = (agent_name, subject, first.key)
+        counter = _counter_of(first.key)
         with self._lock:
             repeat = self._request_counts[counter]
             self._request_counts[counter] += 1
@@ -396,24 +381,20 @@ class Execution:
             return first  # the key of a long prompt is not computed twice
         return first.with_repeat(repeat)
 
-    def forget_request(
-        self, content: JsonObject, agent_name: str, subject: str, kind: str = "model"
-    ) -> None:
+    def forget_request(self, content: JsonObject, kind: str = "model") -> None:
         """Take back the count of a request that got no reply; sent again, it has the same number."""
-        counter = (agent_name, subject, call_key(kind, content, 0))
+        counter = _counter_of(call_key(kind, content, 0))
         with self._lock:
             self._request_counts[counter] -= 1
 
-    def find_next(
-        self, content: JsonObject, agent_name: str, subject: str, kind: str = "model"
-    ) -> Call | None:
-        """Return the recorded call that an agent's next request with this content will use, or None.
+    def find_next(self, content: JsonObject, kind: str = "model") -> Call | None:
+        """Return the recorded call that the step's next request with this content will use, or None.
 
         It is the call whose repeat number ``count_request`` will return next. An outdated call
         does not count as recorded.
         """
         first_key = call_key(kind, content, 0)
-        repeat = self._request_counts[agent_name, subject, first_key]
+        repeat = self._request_counts[_counter_of(first_key)]
         return self.record.find(call_key(kind, content, repeat))
 
     # What it used
@@ -484,6 +465,12 @@ class Execution:
             return Totals.of(calls.values(), live_model_calls, self.recorded_seconds)
         recorded_seconds = self.root.recorded_seconds
         return Totals.of(calls.values(), live_model_calls, self.seconds, recorded_seconds)
+
+
+def _counter_of(first_key: str) -> tuple[str, str, str]:
+    """Return under what the requests of the current step are counted whose first call has this key."""
+    step = the_frame().step
+    return step.agent, step.subject, first_key
 
 
 def check_override(spec: AgentSpec, key: str, value: Any, inputs: Inputs) -> None:
