@@ -662,7 +662,7 @@ def saved_run_of(spans: Sequence[Span], source: str) -> SavedRun:
         call = _make_call(span, step["key"], counts)
         if call is not None:
             step["calls"] = [call.key]
-            saved.calls.append(call)
+            saved.record.calls[call.key] = call
         saved.steps.append(step)
     return saved
 

@@ -10,6 +10,7 @@ import time
 import uuid
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from copy import copy
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -33,7 +34,7 @@ from kgwb.errors import (
 from kgwb.kg import GraphSource, open_kg
 from kgwb.kg.base import Graph
 from kgwb.kg.embeddings import Embeddings
-from kgwb.llm.base import ChatModel, ChatRequest, DataNotice, Message
+from kgwb.llm.base import ChatModel, ChatRequest, Message
 from kgwb.records import describe_validation_error, from_data, to_data, type_adapter
 from kgwb.run.agents import AgentKind, AgentSpec, System, agent, agent_of_key
 from kgwb.run.answers import Answer, Dialogue, Question, Reading, Turn, add_units
@@ -67,9 +68,9 @@ from kgwb.run.record import (
     current_settings,
     damage_errors,
     messages_entry,
+    put_or_remove,
 )
 from kgwb.run.steps import (
-    Call,
     RecordedGraph,
     Step,
     StopCondition,
@@ -121,14 +122,10 @@ class Setup:
         that it does not have. Settings that were not changed from the profile become those of the
         other system's profile of the same name.
         """
-        agents = {"", *system.roles}  # "" is for all without their own
-        agents.update(spec.name for spec in system.agents)
-        models = {}
-        for user, model in self.models.items():
-            if user in agents:
-                models[user] = model
-        all_changes = self.settings.changes_from_profile()
-        changes = system.settings.select_known(all_changes)
+        users = {"", *system.roles}  # "" is for all without their own
+        users.update(spec.name for spec in system.agents)
+        models = {user: model for user, model in self.models.items() if user in users}
+        changes = system.settings.select_known(self.settings.changes_from_profile())
         settings = system.settings.of_profile(self.settings.profile, **changes)
         return replace(self, system=system, models=models, settings=settings)
 
@@ -217,9 +214,7 @@ class Run(Engine):
         """Held while the run is executed."""
         self.breakpoints: set[str] = set()
         """Names of agents, or keys of steps, after which ``go`` stops."""
-        graph = None
-        if kg is not None:
-            graph = open_kg(kg)
+        graph = None if kg is None else open_kg(kg)
         if isinstance(graph, RecordedGraph):
             self.kg = graph.with_recorder(self.call)
         else:
@@ -240,8 +235,7 @@ class Run(Engine):
         Returns the run. Raises the KgwbError that stopped the execution. Everything up to there is
         kept, and the next ``go`` resumes. A KeyboardInterrupt cancels the execution, and is raised.
         """
-        stop_condition = self._stop_condition_of(until, before)
-        return self._run(stop_condition)
+        return self._run(self._stop_condition_of(until, before))
 
     def go_explained(self, until: str | int | None = None) -> Run:
         """Do what ``go`` does, and raise AgentFailedError where the code of the system raises another error.
@@ -259,32 +253,26 @@ class Run(Engine):
         where it has paused. Raises SettingError if a breakpoint or an argument names an agent that
         the system does not have.
         """
-        count = None
-        after = set(self.breakpoints)
-        if isinstance(until, int):
-            count = until
-        elif isinstance(until, str):
-            after.add(until)
-        before_keys = set()
-        if before:
-            before_keys.add(before)
+        count = until if isinstance(until, int) else None
+        after = frozenset(self.breakpoints)
+        if isinstance(until, str):
+            after |= {until}
+        before_keys = frozenset({before} if before else ())
         for key in after | before_keys:
-            self._check_agent(key)
+            self.system.agent_spec(key)
 
-        condition = StopCondition(count, frozenset(after), before=frozenset(before_keys))
+        condition = StopCondition(count, after, before=before_keys)
         if self.status == "paused":
             condition = replace(condition, after_position=self.position, begun=self.execution.begun)
         return condition
 
     def step(self) -> Run:
         """Execute until one more step is done. Returns and raises what ``go`` does."""
-        count = self.position + 1
-        return self._run(StopCondition(count))
+        return self._run(StopCondition(self.position + 1))
 
     def step_back(self, steps: int = 1) -> Run:
         """Go back to where so many steps fewer were done. Returns and raises what ``go`` does."""
-        count = max(self.position - steps, 0)
-        return self._run(StopCondition(count))
+        return self._run(StopCondition(max(self.position - steps, 0)))
 
     async def go_async(self, until: str | int | None = None, *, before: str | None = None) -> Run:
         """Do what ``go`` does without blocking the event loop, for notebooks that await.
@@ -400,11 +388,9 @@ class Run(Engine):
         may_stop = stop_condition.is_stepping or stop_condition.preview_of
         if may_stop or self.calls or self.overrides or self.system.rules:
             return
-        agent_names = []
-        for spec in self.system.agents:
-            model = self.model_for(spec.name)
-            if spec.kind == "model" and model and model.name == "rules":
-                agent_names.append(spec.name)
+        asking = [spec.name for spec in self.system.agents if spec.kind == "model"]
+        models = {name: self.model_for(name) for name in asking}
+        agent_names = [name for name, model in models.items() if model and model.name == "rules"]
         if agent_names:
             raise ModelError(
                 f"the system {self.system.name} has no rules by which the model rules could answer",
@@ -473,10 +459,7 @@ class Run(Engine):
         A step that was not reached is returned as it is given. Raises SettingError if the agent has
         several steps, or the system has no such agent.
         """
-        keys = []
-        for reached in self.steps:
-            if step in (reached.key, reached.agent):
-                keys.append(reached.key)
+        keys = [reached.key for reached in self.steps if step in (reached.key, reached.agent)]
         if step in keys:
             return step
         if len(keys) > 1:
@@ -485,14 +468,8 @@ class Run(Engine):
                 f"the agent {step} has several steps, so its name is not enough",
                 hint=f"name one of {choices}",
             )
-        self._check_agent(step)
-        if not keys:
-            return step
-        return keys[0]
-
-    def _check_agent(self, key: str) -> None:
-        """Raise SettingError unless a step's key, or an agent's name, names one of the agents."""
-        self.system.agent_spec(key)
+        self.system.agent_spec(step)
+        return keys[0] if keys else step
 
     # Values
 
@@ -516,9 +493,7 @@ class Run(Engine):
             check_override(spec, key, typed_value, reached.inputs)
         self.overrides[key] = typed_value
         data = to_data(typed_value, spec.output_type)
-        self.record.append(override={"step": key, "value": data})
-        self._return_to([key])
-        return self
+        return self._edited([key], override={"step": key, "value": data})
 
     def _typed_override(self, key: str, spec: AgentSpec, value: Any) -> Any:
         """Return a value that a person put in, as a value of the agent's output type.
@@ -587,8 +562,7 @@ class Run(Engine):
         for entry in entries:
             if entry in self.overrides:
                 del self.overrides[entry]
-                self.record.append(override={"step": entry, "value": None})
-                self._return_to([key])
+                self._edited([key], override={"step": entry, "value": None})
         return self
 
     # Calls and prompts
@@ -607,8 +581,7 @@ class Run(Engine):
                 refreshed.add(reached.key)
             if reached.key in refreshed:
                 self.record.outdated.update(reached.calls)
-        self._return_to(refreshed)
-        return self
+        return self._edited(refreshed)
 
     def undo_refresh(self) -> Run:
         """Undo ``refresh``: use the recorded calls after all. Returns the run."""
@@ -624,10 +597,8 @@ class Run(Engine):
         """
         self._refuse_if_read_only()
         self.prompts = self.prompts.with_text(name, text)
-        self.record.append(prompt={"name": name, "text": text})
         edited_keys = [step.key for step in self.steps if name in step.prompts]
-        self._return_to(edited_keys)
-        return self
+        return self._edited(edited_keys, prompt={"name": name, "text": text})
 
     def edit_settings(self, **changes: Any) -> Run:
         """Change some settings of this run. The next execution begins anew with them.
@@ -637,9 +608,8 @@ class Run(Engine):
         """
         self._refuse_if_read_only()
         self.settings = self.settings.with_changes(**changes)
-        self.record.append(settings=self.settings.to_data())
-        self._return_to([step.key for step in self.steps[:1]])
-        return self
+        edited_keys = [step.key for step in self.steps[:1]]
+        return self._edited(edited_keys, settings=self.settings.to_data())
 
     def edit_messages(
         self, step: str, messages: str | Sequence[Message] | None, number: int = 0
@@ -654,19 +624,12 @@ class Run(Engine):
         agent, if the agent has several steps, if the step was executed and made no such call, or if
         the run can only be read.
         """
-        self._refuse_if_read_only()
-        key = self._key_of(step)
-        if messages is not None:
-            self._check_known_call(key, number)
+        key = self._key_of_call(step, number, messages)
         if isinstance(messages, str):
             messages = messages_from_text(messages)
-        if messages is None:
-            self.edited_messages.pop((key, number), None)
-        else:
-            self.edited_messages[key, number] = tuple(messages)
-        self.record.append(**messages_entry(key, number, messages))
-        self._return_to([key])
-        return self
+        sent = None if messages is None else tuple(messages)
+        put_or_remove(self.edited_messages, (key, number), sent)
+        return self._edited([key], **messages_entry(key, number, sent))
 
     def edit_reply(self, step: str, text: str | None, number: int = 0) -> Run:
         """Put in a text as the reply of a model call of a step. Returns the run.
@@ -679,26 +642,23 @@ class Run(Engine):
 
         Raises SettingError as ``edit_messages`` does.
         """
+        key = self._key_of_call(step, number, text)
+        put_or_remove(self.record.edited_replies, (key, number), text)
+        return self._edited([key], reply={"step": key, "call": number, "value": text})
+
+    def _key_of_call(self, step: str, number: int, edit: object) -> str:
+        """Return the key of a step of which a model call is edited; None takes back an edit.
+
+        Raises SettingError if the run can only be read, or if the step was executed and made no model
+        call of this number. A step that is not done, or whose output was put in by hand, passes: its
+        calls are not known.
+        """
         self._refuse_if_read_only()
         key = self._key_of(step)
-        if text is None:
-            self.record.edited_replies.pop((key, number), None)
-        else:
-            self._check_known_call(key, number)
-            self.record.edited_replies[key, number] = text
-        self.record.append(reply={"step": key, "call": number, "value": text})
-        self._return_to([key])
-        return self
-
-    def _check_known_call(self, key: str, number: int) -> None:
-        """Raise SettingError if a step was executed and made no model call of this number.
-
-        A step that is not done, or whose output was put in by hand, passes: its calls are not
-        known.
-        """
-        step = self.steps_by_key.get(key)
-        if step is not None and step.done and step.origin != "by hand":
-            self._check_model_call(step, number)
+        reached = self.steps_by_key.get(key)
+        if edit is not None and reached and reached.done and reached.origin != "by hand":
+            self._check_model_call(reached, number)
+        return key
 
     def _check_model_call(self, step: Step, number: int) -> None:
         """Raise SettingError if a step has no model call of this number."""
@@ -715,19 +675,21 @@ class Run(Engine):
                 hint = "no step of this run made one"
         raise SettingError(f"the step {step.key} {problem}", hint=hint)
 
-    def _return_to(self, edited_keys: Collection[str]) -> None:
-        """Mark the run as edited, and set its position back to before the first edited step.
+    def _edited(self, edited_keys: Collection[str], **entry: Any) -> Run:
+        """Write an edit to the run's file, and set the position back to before the first edited step.
 
         The position becomes the number of steps that were done before that step, unless it is lower
         already, so that ``go`` can stop after the step. ``turn`` becomes None. If no edited step
-        was reached, the position stays.
+        was reached, the position stays. Returns the run.
         """
+        if entry:
+            self.record.append(**entry)
         self.turn = None
         self._is_edited = True
         self._has_edits = True
         edited = [number for number, step in enumerate(self.steps) if step.key in edited_keys]
         if not edited:
-            return
+            return self
         first = edited[0]
         first_edited = self.steps[first]
         earlier = self.steps[:first]
@@ -736,6 +698,7 @@ class Run(Engine):
         supervisors = _supervisors_of(first_edited, earlier)  # they end only after it
         done = [step for step in earlier if step.done and step.key not in supervisors]
         self.execution.position = min(self.position, len(done))
+        return self
 
     # Forks
 
@@ -814,11 +777,9 @@ class Run(Engine):
         Returns None if the agent asks no model, or if an earlier step must be run first. Raises
         PromptError for a prompt that its agent cannot fill, and what an agent raises before.
         """
-        self._check_agent(step)
+        self.system.agent_spec(step)
         copy = self.fork(prompts=prompts or self.prompts)
-        after = frozenset({step})
-        stop_condition = StopCondition(after=after, preview_of=step)
-        copy._run(stop_condition)
+        copy._run(StopCondition(after=frozenset({step}), preview_of=step))
         return copy.execution.previewed_request
 
     def fork_to_ask(self, step: str, model: ChatModel, *, prompts: Prompts | None = None) -> Run:
@@ -967,11 +928,11 @@ class Run(Engine):
             vocabulary=self.kg.vocabulary,
             prompts={**self.record.used_prompts, **self.prompts.texts},
         )
-        saved = SavedRun(header, list(self.calls.values()), self.record.notices)
-        for key, value in self.overrides.items():
-            saved.overrides[key] = to_data(value, self.system.agent_spec(key).output_type)
-        saved.messages = self.edited_messages
-        saved.replies = self.record.edited_replies
+        saved = SavedRun(header, copy(self.record))
+        saved.record.overrides = {
+            key: to_data(value, self.system.agent_spec(key).output_type)
+            for key, value in self.overrides.items()
+        }
         if with_steps:
             saved.steps = [step.to_data() for step in self.steps]
             saved.end = self._end()
@@ -1035,12 +996,8 @@ class Run(Engine):
             is_finished = bool(ends) and ends[-1]["status"] == "done"
             if header["question"] != self.question or is_finished:
                 return
-            for entry in entries:  # those before a damaged one are kept
-                if "call" in entry:
-                    call = Call.from_data(entry["call"])
-                    self.calls[call.key] = call
-                elif "notice" in entry:
-                    self.record.add_notice(from_data(entry["notice"], DataNotice))
+            saved = SavedRun(from_data(header, Header), self.record)
+            saved.add_entries(entries, ("call", "notice"))  # those before a damaged one are kept
 
     @classmethod
     def load(
@@ -1104,18 +1061,14 @@ class Run(Engine):
         )
         run.id = header.id
         run.created = header.created
-        run.record.models = header.models
         if graph is None:
             run.kg.identity = header.graph
             run.kg.vocabulary = header.vocabulary
             run.kg.muted = header.muted
-        run.calls.update({call.key: call for call in saved.calls})
-        for notice in saved.notices:
-            run.record.add_notice(notice)
-        for key, value in saved.overrides.items():
+        run.record.take_over(saved.record)
+        run.record.models = header.models
+        for key, value in saved.record.overrides.items():
             run.overrides[key] = from_data(value, system.agent_spec(key).output_type)
-        run.edited_messages.update(saved.messages)
-        run.record.edited_replies.update(saved.replies)
         if saved.end is not None and not saved.has_later_calls:
             run.recorded_status = saved.end.status
             run.recorded_position = saved.end.position
