@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from pydantic import BeforeValidator
 from rdflib import Literal, URIRef
@@ -113,6 +113,9 @@ class NameReply(Reply):
     name: str
 
 
+ReplyType = TypeVar("ReplyType", LabelReply, NameReply)
+
+
 @agent("entity_linking", subject="entity")
 def link_entity(entity: str, question: str, context: Context, run: Run) -> Link:
     """Retrieve the candidates of one entity and choose one."""
@@ -152,12 +155,8 @@ def search_candidates(
     if len(candidates) >= settings.v_limit:
         run.note(f"v_limit cut the search for {entity!r} at {settings.v_limit} vertices")
     if settings.candidate_texts == "described":
-        is_doubtful = doubts_lower_case and may_be_common_noun(entity, candidates)
-        longer = []
-        if keeps_longer:
-            longer = [found for found in candidates if is_longer_form(found.label, entity)]
         candidates = _describe_best(
-            entity, candidates, run, keeps_inexact=is_doubtful, longer=longer[:MAX_LONGER]
+            entity, candidates, run, doubts_lower_case=doubts_lower_case, keeps_longer=keeps_longer
         )
     return RetrievedCandidates(
         entity, tuple(candidates), result.how, result.query, len(result.hits)
@@ -195,9 +194,8 @@ def may_be_common_noun(entity: str, candidates: Iterable[Candidate]) -> bool:
     "pilotage" may mean the service that a tariff "T03 Pilotage" is for, and not the department
     "Pilotage".
     """
-    if entity != entity.lower():
-        return False
-    return all(candidate.label != entity for candidate in candidates)
+    is_lower_case = entity == entity.lower()
+    return is_lower_case and all(candidate.label != entity for candidate in candidates)
 
 
 def is_longer_form(label: str, name: str) -> bool:
@@ -217,25 +215,28 @@ def is_longer_form(label: str, name: str) -> bool:
 
 def _describe_best(
     entity: str,
-    candidates: Sequence[Candidate],
+    candidates: list[Candidate],
     run: Run,
     *,
-    keeps_inexact: bool = False,
-    longer: Sequence[Candidate] = (),
+    doubts_lower_case: bool,
+    keeps_longer: bool,
 ) -> list[Candidate]:
     """Return the best candidates, at most ``shown_candidates``, with their types and descriptions.
 
-    If any is called as the entity (``compare_names``), only such candidates are returned, with those in ``longer``
-    behind them, or with ``keeps_inexact`` the best MAX_DOUBTFUL of all; they then get the names of
-    their predicates too. A single such candidate is returned without any of this, as there is nothing
-    to distinguish it from. Asks the graph up to three kinds of queries.
+    If any is called as the entity (``compare_names``), only such candidates are returned, with the
+    longer forms behind them; or the best MAX_DOUBTFUL of all if the entity may be a common noun. They
+    then get the names of their predicates too. A single such candidate is returned without any of
+    this, as there is nothing to distinguish it from. Asks the graph up to three kinds of queries.
     """
     exact = [candidate for candidate in candidates if _is_same_name(candidate, entity)]
-    best = list(candidates)
-    if exact:
-        best = [*exact, *(found for found in longer if found not in exact)]
-    if keeps_inexact:
-        best = list(candidates)[:MAX_DOUBTFUL]
+    best = candidates
+    if doubts_lower_case and may_be_common_noun(entity, candidates):
+        best = candidates[:MAX_DOUBTFUL]
+    elif exact and keeps_longer:
+        longer = [found for found in candidates if is_longer_form(found.label, entity)]
+        best = [*exact, *(found for found in longer[:MAX_LONGER] if found not in exact)]
+    elif exact:
+        best = exact
     best = best[: run.settings.shown_candidates]
     if exact and len(best) == 1:
         return best
@@ -265,10 +266,7 @@ def is_exact_match(candidate: Candidate) -> bool:
 
 def find_candidate(iri: URIRef | None, candidates: Iterable[Candidate]) -> Candidate | None:
     """Return the first candidate with an IRI; None if there is none, or if the IRI is None."""
-    for candidate in candidates:
-        if candidate.iri == iri:
-            return candidate
-    return None
+    return next((candidate for candidate in candidates if candidate.iri == iri), None)
 
 
 def find_relation_names(iris: Sequence[URIRef], run: Run) -> dict[URIRef, tuple[str, ...]]:
@@ -428,9 +426,8 @@ def _find_number_problem(number: int, label: str, candidates: Sequence[Candidate
     right_label = labels[number - 1]
     is_of_another = label != right_label and label in labels
     is_alike = right_label.casefold().strip() == label.casefold().strip()
-    if is_alike and not is_of_another:
-        return ""
-    return f"candidate {number} is {right_label!r}, not {label!r}"
+    is_right = is_alike and not is_of_another
+    return "" if is_right else f"candidate {number} is {right_label!r}, not {label!r}"
 
 
 def number_candidates(candidates: Sequence[Candidate]) -> list[dict[str, object]]:
@@ -461,9 +458,7 @@ def tell_rows_apart(rows: Sequence[dict[str, object]], name: str, texts: Sequenc
     ``texts`` has one for each row. Rows are changed in place; a row that differs from all others is
     left as it is.
     """
-    looks = []
-    for row in rows:
-        looks.append(str([value for key, value in row.items() if key != "number"]))
+    looks = [str({**row, "number": 0}) for row in rows]
     counts = Counter(looks)
     for row, look, text in zip(rows, looks, texts, strict=True):
         if counts[look] > 1:
@@ -526,18 +521,18 @@ def _select_by_label(retrieved: RetrievedCandidates, run: Run) -> Link:
     by_label: dict[str, list[Candidate]] = {}
     for candidate in candidates:
         by_label.setdefault(candidate.label, []).append(candidate)
-    label = _ask_for_label(entity, list(by_label), run)
-    if label is None:
+    chosen = _ask_for_one("labels", LabelReply, entity, list(by_label), run)
+    if chosen is None:
         return Link(entity, None, candidates, NO_VALID_CHOICE)
-    homonyms = by_label[label]
+    homonyms = by_label[chosen.label]
     if len(homonyms) == 1:
-        return Link(entity, homonyms[0], candidates, f"chosen by its label, {label!r}")
+        return Link(entity, homonyms[0], candidates, f"chosen by its label, {chosen.label!r}")
     names = tell_apart([candidate.iri for candidate in homonyms], (local_part, str))
     by_name = {names[candidate.iri]: candidate for candidate in homonyms}
-    name = _ask_for_name(entity, list(by_name), run)
-    if name is None:
+    named = _ask_for_one("names", NameReply, entity, list(by_name), run)
+    if named is None:
         return Link(entity, None, candidates, NO_VALID_CHOICE)
-    return Link(entity, by_name[name], candidates, "chosen by the local part of its IRI")
+    return Link(entity, by_name[named.name], candidates, "chosen by the local part of its IRI")
 
 
 def find_label(label: str, labels: Collection[str]) -> str | None:
@@ -551,36 +546,22 @@ def find_label(label: str, labels: Collection[str]) -> str | None:
     return similar[0] if len(similar) == 1 else None
 
 
-def _ask_for_label(entity: str, labels: list[str], run: Run) -> str | None:
-    """Ask a model which of some labels an entity means, and return it.
+def _ask_for_one(
+    what: str, reply_class: type[ReplyType], entity: str, listed: list[str], run: Run
+) -> ReplyType | None:
+    """Ask a model which of the listed "labels" or "names" an entity means, and return its reply.
 
     The reply must be one of them, in the same letter case. Without a valid reply, return None if
     the settings say to abstain, else raise InvalidReplyError.
     """
 
-    def find_problem(reply: LabelReply) -> str:
-        return "" if reply.label in labels else f"{reply.label!r} is not in the list"
+    def find_problem(reply: ReplyType) -> str:
+        [chosen] = reply.model_dump().values()
+        return "" if chosen in listed else f"{chosen!r} is not in the list"
 
-    variables = {"entity": entity, "labels": labels}
+    prompt = f"linking/vertex_selection_{what}"
     checks = [Check(LISTED_CHECK_NAME, find_problem)]
-    reply = try_to_ask("linking/vertex_selection_labels", variables, LabelReply, run, checks=checks)
-    return None if reply is None else reply.label
-
-
-def _ask_for_name(entity: str, names: list[str], run: Run) -> str | None:
-    """Ask a model which of some local parts (or IRIs) is that of the vertex an entity means, and return it.
-
-    The reply must be one of them, in the same letter case. Without a valid reply, return None if
-    the settings say to abstain, else raise InvalidReplyError.
-    """
-
-    def find_problem(reply: NameReply) -> str:
-        return "" if reply.name in names else f"{reply.name!r} is not in the list"
-
-    variables = {"entity": entity, "names": names}
-    checks = [Check(LISTED_CHECK_NAME, find_problem)]
-    reply = try_to_ask("linking/vertex_selection_names", variables, NameReply, run, checks=checks)
-    return None if reply is None else reply.name
+    return try_to_ask(prompt, {"entity": entity, what: listed}, reply_class, run, checks=checks)
 
 
 # What gold means to these agents
@@ -672,31 +653,21 @@ def _choose_homonym(
     relations to those that the question asks for. Words after " not ", the entity and these
     relations' words do not count. Raises ModelError if the grammar cannot read the question.
     """
-    relations = []
-    for subject, relation, object_ in parse_question(question, kg).facts:
-        if entity in (subject, object_):
-            relations.append(relation)
+    facts = parse_question(question, kg).facts
+    relations = [relation for start, relation, end in facts if entity in (start, end)]
     stated, _, _ = question.partition(" not ")
-    read_words = " ".join([entity, *relations])
-    asked_words = _content_words(stated) - _content_words(read_words)
+    asked_words = _content_words(stated) - _content_words(" ".join([entity, *relations]))
 
     scores = []
     for candidate in candidates:
         description = f"{candidate['type']} {candidate['description']}"
         shared = asked_words & _content_words(description)
         has_number = any(word.isdigit() for word in shared)
-        own_relations = []
-        for text in candidate.get("relations", []):
-            name, _, _ = text.partition(": ")
-            own_relations.append(name)
+        own_relations = [text.partition(": ")[0] for text in candidate.get("relations", [])]
         similarities = [max_similarity(name, own_relations, embeddings) for name in relations]
-        score = WORD_WEIGHT * len(shared)
-        if has_number:
-            score += YEAR_WEIGHT
-        score += max(similarities, default=0.0)
-        scores.append(score)
-    best = scores.index(max(scores))
-    return candidates[best]
+        score = WORD_WEIGHT * len(shared) + YEAR_WEIGHT * has_number
+        scores.append(score + max(similarities, default=0.0))
+    return candidates[scores.index(max(scores))]
 
 
 def choose_vertices(
@@ -724,8 +695,7 @@ def choose_label(entity: str, labels: Sequence[str]) -> ReplyData:
 
 def choose_local_name(entity: str, names: Sequence[str]) -> ReplyData:
     """Return the local name spelled most like an entity, the first of equals."""
-    best = max(names, key=lambda name: _compare_spelling(entity, name))
-    return {"name": best}
+    return {"name": max(names, key=lambda name: _compare_spelling(entity, name))}
 
 
 def _compare_spelling(name: str, text: str) -> float:
