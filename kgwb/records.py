@@ -13,7 +13,7 @@ import dataclasses
 import json
 import re
 import types
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from functools import lru_cache
 from typing import (
@@ -32,7 +32,7 @@ from typing import (
 
 import pydantic_core
 from pydantic import BaseModel, TypeAdapter, ValidationError
-from pydantic_core import PydanticSerializationError, SchemaSerializer
+from pydantic_core import PydanticSerializationError
 
 from kgwb.terms import DisplayNames, Term, Triple
 from kgwb.text import first_items, pluralize, shorten, single_line
@@ -208,39 +208,23 @@ def _record_repr(record: Any) -> str:
 # Fields
 
 
-def field_marks(record_class: type) -> Mapping[str, str]:
+@lru_cache(maxsize=256)
+def field_marks(record_class: Any) -> Mapping[str, str]:
     """Return the name of each field's FieldMark, by the name of the field; "" for none.
 
-    The fields are those of a record class, in their order.
-    """
-    hashable: Any = record_class  # a type checker does not take every class for hashable
-    return _read_field_marks(hashable)
-
-
-@lru_cache(maxsize=256)
-def _read_field_marks(record_class: Any) -> Mapping[str, str]:
-    """Return the field marks of a record class from its annotations; see ``field_marks``.
-
-    A field without a mark has "".
+    The fields are those of a record class, in their order. A field of a union has the mark of a part.
     """
     hints = get_type_hints(record_class, include_extras=True)
     marks = {}
     for field in fields(record_class):
+        hint = hints[field.name]
+        parts = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else ()
         marks[field.name] = ""
-        for annotation in _annotations_of(hints[field.name]):
-            if isinstance(annotation, FieldMark):
-                marks[field.name] = annotation.name
-                break
+        for annotated in (*reversed(parts), hint):
+            for annotation in getattr(annotated, "__metadata__", ()):
+                if isinstance(annotation, FieldMark):
+                    marks[field.name] = annotation.name
     return marks
-
-
-def _annotations_of(hint: Any) -> list[Any]:
-    """Return what ``Annotated`` adds to a type; of a union, what it adds to its parts."""
-    annotations = list(getattr(hint, "__metadata__", ()))
-    if get_origin(hint) in (Union, types.UnionType):
-        for part in get_args(hint):
-            annotations += getattr(part, "__metadata__", ())
-    return annotations
 
 
 class ShownField(NamedTuple):
@@ -259,11 +243,11 @@ def shown_fields(value: Any) -> list[ShownField]:
     """
     if not is_record(value):
         return []
-    shown = []
-    for name, mark in field_marks(type(value)).items():
-        if mark != "hidden":
-            shown.append(ShownField(name, getattr(value, name), mark))
-    return shown
+    record_class: Any = type(value)  # a type checker does not take every class for hashable
+    marks = field_marks(record_class).items()
+    return [
+        ShownField(name, getattr(value, name), mark) for name, mark in marks if mark != "hidden"
+    ]
 
 
 def is_record(value: Any) -> bool:
@@ -276,17 +260,13 @@ def has_custom_str(value: Any) -> bool:
 
     It is for every value but a dataclass without a ``__str__`` of its own.
     """
-    if not is_record(value):
-        return True
     own: Any = type(value).__str__
-    return own is not object.__str__
+    return not is_record(value) or own is not object.__str__
 
 
 def is_table(value: Any) -> bool:
     """Return whether a value is a tuple whose first item is a record; it is shown as a table."""
-    if not isinstance(value, tuple) or not value:
-        return False
-    return is_dataclass(value[0])
+    return isinstance(value, tuple) and bool(value) and is_dataclass(value[0])
 
 
 def nested_records(value: Any) -> Iterator[Any]:
@@ -301,7 +281,7 @@ def nested_records(value: Any) -> Iterator[Any]:
             yield from nested_records(part)
     if not is_record(value):
         return
-    record_class = type(value)
+    record_class: Any = type(value)
     if getattr(record_class, "has_nested_records", True):
         yield value
         for name in field_marks(record_class):
@@ -405,13 +385,12 @@ def decision_of(value: Any, varying: Collection[str] = ()) -> Any:
             return tuple(map(decision_of_part, part))
         if not is_record(part):
             return comparable(part, varying)
-        record_class = type(part)
+        record_class: Any = type(part)
         decided = [record_class.__name__]
         for name, mark in field_marks(record_class).items():
             is_named = name in varying or f"{record_class.__name__}.{name}" in varying
             if mark in ("", "sparql") and not is_named:
-                value = getattr(part, name)
-                decided.append(decision_of_part(value))
+                decided.append(decision_of_part(getattr(part, name)))
         return tuple(decided)
 
     return decision_of_part(value)
@@ -423,12 +402,15 @@ def decision_of(value: Any, varying: Collection[str] = ()) -> Any:
 def one_line(value: Any) -> str:
     """Return a value in one line, cut after MAX_LINE_CHARS characters.
 
-    A list or tuple is the number of its items and their lines: "2 items: Dune; Arrival". A dict is
+    A list or tuple is the number of its items and the lines of the first MAX_LINE_ITEMS: "2 items:
+    Dune; Arrival". A dict is
     JSON. A record without a ``__str__`` of its own is the name of its class. Anything else is its
     ``str()``.
     """
     if isinstance(value, list | tuple):
-        return _items_in_one_line(value)
+        count = pluralize(len(value), "item")
+        items = "; ".join(map(one_line, value[:MAX_LINE_ITEMS]))
+        return shorten(f"{count}: {items}", MAX_LINE_CHARS) if value else count
     if isinstance(value, dict):
         return shorten(json.dumps(value, ensure_ascii=False, default=shown_data), MAX_LINE_CHARS)
     message = message_data(value)
@@ -436,20 +418,7 @@ def one_line(value: Any) -> str:
         return one_line(message)
     if not has_custom_str(value):
         return type(value).__name__
-    text = shorten(str(value), MAX_LINE_CHARS)
-    return single_line(text)
-
-
-def _items_in_one_line(items: Sequence[Any]) -> str:
-    """Return the number of items and the line of each, cut after MAX_LINE_CHARS characters.
-
-    At most MAX_LINE_ITEMS items are listed; without any it is "0 items".
-    """
-    count = pluralize(len(items), "item")
-    if not items:
-        return count
-    lines = [one_line(item) for item in items[:MAX_LINE_ITEMS]]
-    return shorten(f"{count}: {'; '.join(lines)}", MAX_LINE_CHARS)
+    return single_line(shorten(str(value), MAX_LINE_CHARS))
 
 
 def summarize(
@@ -478,9 +447,7 @@ def summarize_fields(value: Any, names: DisplayNames, *, limit: int | None) -> s
     has no ``__str__`` of its own. ``limit`` is that of ``Record.summary``; without a limit the line
     of the record begins with its scores.
     """
-    lines = [one_line(value)]
-    if limit is None:
-        lines = [line_with_scores(value)]
+    lines = [line_with_scores(value) if limit is None else one_line(value)]
     for field in shown_fields(value):
         lines.extend(_field_lines(value, field, names, limit))
     return "\n".join(lines)
@@ -491,42 +458,29 @@ def _field_lines(
 ) -> list[str]:
     """Return the lines of one field in the summary of its record.
 
-    An explanation has a line after "because", and a tuple of records a line for each record, up to
+    An explanation that is not empty has a line after "because", and a tuple of records a line for each record, up to
     ``limit``; but none if the record's own line begins to list them. Any other field has a line
     only if the record has no ``__str__`` of its own. Without a limit each record of a tuple has its
     whole summary.
     """
     if field.mark == "explanation":
-        return _explanation_lines(field)
+        prefix = EXPLANATION_PREFIXES.get(field.name, "because")
+        explanation = single_line(shorten(field.value, MAX_LINE_CHARS))
+        return [f"{prefix}: {explanation}"] if explanation else []
     if not is_table(field.value):
         if has_custom_str(record):
             return []
         return [f"{field.name}: {one_line(field.value)}"]
     if limit is None:
         return [summarize(part, names, limit=None) for part in field.value]
-    first_part = str(field.value[0])
-    if first_part in str(record):
+    if str(field.value[0]) in str(record):
         return []
     return first_items(field.value, limit, line_with_scores)
 
 
-def _explanation_lines(field: ShownField) -> list[str]:
-    """Return [line] for an explanation, such as "because: ..."; [] for an empty one.
-
-    The text is cut at MAX_LINE_CHARS.
-    """
-    if not field.value:
-        return []
-    prefix = EXPLANATION_PREFIXES.get(field.name, "because")
-    explanation = single_line(shorten(field.value, MAX_LINE_CHARS))
-    return [f"{prefix}: {explanation}"]
-
-
 def score_text(score: float | None) -> str:
     """Return a score with two digits; "not scored" for None."""
-    if score is None:
-        return "not scored"
-    return f"{score:.2f}"
+    return "not scored" if score is None else f"{score:.2f}"
 
 
 def line_with_scores(value: Any) -> str:
@@ -534,12 +488,8 @@ def line_with_scores(value: Any) -> str:
 
     Scores are the fields marked so, in the order of the class. Without any, it is the line alone.
     """
-    parts = []
-    for field in shown_fields(value):
-        if field.mark == "score":
-            parts.append(score_text(field.value))
-    parts.append(one_line(value))
-    return " ".join(parts)
+    scores = [score_text(field.value) for field in shown_fields(value) if field.mark == "score"]
+    return " ".join([*scores, one_line(value)])
 
 
 # JSON
@@ -558,23 +508,15 @@ def type_adapter(value_type: Any) -> TypeAdapter[Any]:
     return TypeAdapter(value_type)
 
 
-@lru_cache(maxsize=256)
-def _serializer(value_type: Any) -> SchemaSerializer:
-    """Return what makes JSON of the values of a type.
-
-    It is taken from the adapter once: the adapter's own methods take as long as a small value does.
-    """
-    return type_adapter(value_type).serializer
-
-
 def to_data(value: Any, value_type: Any = None) -> Any:
     """Return the JSON data of a value: of its own type, or of the type it is declared as.
 
     The declared type is needed for values such as tuples, whose own type does not say what is in
-    them.
+    them. The adapter's own method would take as long as a small value does.
     """
     actual_type: Any = type(value)
-    return _serializer(value_type or actual_type).to_python(value, mode="json", warnings=False)
+    serializer = type_adapter(value_type or actual_type).serializer
+    return serializer.to_python(value, mode="json", warnings=False)
 
 
 def to_json(value: Any, value_type: Any = None) -> str:
@@ -583,7 +525,7 @@ def to_json(value: Any, value_type: Any = None) -> str:
     What is no number becomes null.
     """
     actual_type: Any = type(value)
-    serializer = _serializer(value_type or actual_type)
+    serializer = type_adapter(value_type or actual_type).serializer
     try:
         return serializer.to_json(value).decode()
     except PydanticSerializationError:  # half a character, which only json writes
@@ -624,5 +566,4 @@ def from_data(data: Any, value_type: Any) -> Any:
 
     Raises pydantic's ValidationError, which is a ValueError.
     """
-    adapter = type_adapter(value_type)
-    return adapter.validate_python(data)
+    return type_adapter(value_type).validate_python(data)

@@ -902,7 +902,8 @@ def _records_in(source: Any, record_class: type) -> list[Any]:
     """
     parts = [source]
     if is_record(source):
-        parts = [getattr(source, name) for name in field_marks(type(source))]
+        source_class: Any = type(source)
+        parts = [getattr(source, name) for name in field_marks(source_class)]
     tuples = [part for part in parts if isinstance(part, tuple)]
     return [record for record in chain(*tuples) if isinstance(record, record_class)]
 
