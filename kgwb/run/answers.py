@@ -142,13 +142,8 @@ class Context(Record):
     """The number of answers that were left out, over all turns."""
 
     def __str__(self) -> str:
-        if not self.turns:
-            return "no earlier turn"
-        turns = pluralize(len(self.turns), "earlier turn")
-        if not self.cut:
-            return turns
-        answers = pluralize(self.cut, "answer")
-        return f"{turns}, {answers} left out"
+        turns = pluralize(len(self.turns), "earlier turn") if self.turns else "no earlier turn"
+        return f"{turns}, {pluralize(self.cut, 'answer')} left out" if self.cut else turns
 
 
 @frozen
@@ -198,8 +193,7 @@ class Value(Record):
     @property
     def terms(self) -> tuple[Term, ...]:
         """The terms of the row without empty cells, or the one term if there is no row."""
-        cells = tuple(cell for cell in self.row if cell is not None)
-        return cells or (self.term,)
+        return tuple(cell for cell in self.row if cell is not None) or (self.term,)
 
 
 @frozen
@@ -257,10 +251,7 @@ class Candidate(Record):
     @property
     def label_with_types(self) -> str:
         """The label, with the names of the classes in parentheses if there are any."""
-        if not self.types:
-            return self.label
-        types = ", ".join(self.types)
-        return f"{self.label} ({types})"
+        return f"{self.label} ({', '.join(self.types)})" if self.types else self.label
 
     @property
     def describing_words(self) -> set[str]:
@@ -269,11 +260,8 @@ class Candidate(Record):
         Relations are written "member of: Marketing"; the words before the colon do not count, nor
         do relations without one.
         """
-        texts = [*self.types, self.description]
-        for relation in self.relations:
-            _, _, neighbours = relation.partition(": ")
-            texts.append(neighbours)
-        return content_words(" ".join(texts))
+        neighbours = [relation.partition(": ")[2] for relation in self.relations]
+        return content_words(" ".join([*self.types, self.description, *neighbours]))
 
 
 @frozen
@@ -364,18 +352,13 @@ class Answer(Record):
 
         They are in the order of the values.
         """
-        triples: list[Triple] = []
-        for value in self.values:
-            triples += value.support
-        triples += self.evidence
+        triples = chain(*(value.support for value in self.values), self.evidence)
         return tuple(dict.fromkeys(triples))
 
     @property
     def texts(self) -> tuple[CitedText, ...]:
         """The texts beside the graph that support any of the values, each once."""
-        texts: list[CitedText] = []
-        for value in self.values:
-            texts += value.texts
+        texts = chain.from_iterable(value.texts for value in self.values)
         return tuple(dict.fromkeys(texts))
 
     @property
@@ -384,12 +367,9 @@ class Answer(Record):
 
         Each stands once. Predicates are left out.
         """
-        terms: list[Term] = []
-        for subject, _, object_ in self.support:
-            terms += [subject, object_]
-        terms += [value.term for value in self.values]
-        iris = [term for term in terms if isinstance(term, URIRef)]
-        return tuple(dict.fromkeys(iris))
+        ends = chain.from_iterable((subject, object_) for subject, _, object_ in self.support)
+        terms = chain(ends, (value.term for value in self.values))
+        return tuple(dict.fromkeys(term for term in terms if isinstance(term, URIRef)))
 
     def __bool__(self) -> bool:
         return bool(self.values)
@@ -410,30 +390,21 @@ class Answer(Record):
         Texts of several languages have their language in brackets.
         """
 
-        has_languages = len(self.languages) > 1
-
-        def label(position: int) -> str:
-            """Return the label of the value at a position."""
-            value = self.values[position]
-            if value.language and has_languages:
-                return f"{value.label} ({value.language})"
-            return value.label
+        plain = list(self.labels)
+        if len(self.languages) > 1:
+            plain = [f"{v.label} ({v.language})" if v.language else v.label for v in self.values]
 
         def label_with_term(position: int) -> str:
             """Return the label of the value at a position, with its terms in brackets."""
-            described = map(describe_term, self.values[position].terms)
-            terms = " · ".join(described)
-            return f"{label(position)} ({terms})"
+            terms = " · ".join(map(describe_term, self.values[position].terms))
+            return f"{plain[position]} ({terms})"
 
-        positions = range(len(self.values))
-        labels = tell_apart(positions, (label, label_with_term))
+        labels = tell_apart(range(len(plain)), (plain.__getitem__, label_with_term))
         return list(labels.values())
 
     def _with_note(self, text: str) -> str:
         """Return the text of the answer, followed by UNGROUNDED_NOTE if it is ungrounded."""
-        if self.ungrounded:
-            return f"{text} ({UNGROUNDED_NOTE})"
-        return text
+        return f"{text} ({UNGROUNDED_NOTE})" if self.ungrounded else text
 
     def summary(
         self, names: DisplayNames = NO_NAMES, *, limit: int | None = MAX_SUMMARY_PARTS
@@ -456,9 +427,7 @@ class Answer(Record):
 
         def format_value(position: int) -> str:
             """Return the line of the value at a position."""
-            no_support = NO_SUPPORT
-            if position >= MAX_SUPPORTED_ROWS:
-                no_support = NOT_LOOKED_FOR
+            no_support = NO_SUPPORT if position < MAX_SUPPORTED_ROWS else NOT_LOOKED_FOR
             return _value_with_support(self.values[position], known_names, limit, no_support)
 
         line = one_line(self)
@@ -468,8 +437,7 @@ class Answer(Record):
         lines = [line]
         lines += map(single_line, self.remarks)
         lines += first_items(range(len(self.values)), value_limit, format_value)
-        format_evidence = partial(format_triple, names=known_names)
-        lines += first_items(self.evidence, limit, format_evidence)
+        lines += first_items(self.evidence, limit, partial(format_triple, names=known_names))
         return "\n".join(lines)
 
 
@@ -480,21 +448,13 @@ def _value_with_support(value: Value, names: DisplayNames, limit: int, no_suppor
 
     "Villeneuve: Arrival — director → Villeneuve; and 2 more; text arrival.md, line 12: “...”"
     """
-    format_support = partial(format_triple, names=names)
-    parts = first_items(value.support, limit, format_support)
-    parts += first_items(value.texts, limit, _format_cited_text)
+    parts = first_items(value.support, limit, partial(format_triple, names=names))
+    parts += first_items(value.texts, limit, lambda cited: f"text {cited}: “{shorten(cited.text)}”")
     support = "; ".join(parts) or no_support
     label = shorten(value.label)
     if value.measure is not None:
-        measure = shorten(str(value.measure))
-        label += f" (measure: {measure})"
+        label += f" (measure: {shorten(str(value.measure))})"
     return single_line(f"{label}: {support}")
-
-
-def _format_cited_text(cited: CitedText) -> str:
-    """Return the place of a text, marked as a text, and how the text begins."""
-    beginning = shorten(cited.text)
-    return f"text {cited}: “{beginning}”"
 
 
 AnswerType = TypeVar("AnswerType", bound=Answer)
@@ -601,9 +561,7 @@ class Link(Record):
     @property
     def vertices(self) -> tuple[Candidate, ...]:
         """All vertices that are meant; empty if none is."""
-        if self.vertex is None:
-            return ()
-        return (self.vertex, *self.others)
+        return (self.vertex, *self.others) if self.vertex else ()
 
     @property
     def is_linked(self) -> bool:
@@ -615,9 +573,8 @@ class Link(Record):
             return f"{self.entity} → the text “{self.value}”"
         if self.vertex is None:
             return f"{self.entity} → no vertex"
-        labels = [vertex.label_with_types for vertex in self.vertices]
-        listed = list_first(labels)
-        return f"{self.entity} → {listed}"
+        labels = list_first([vertex.label_with_types for vertex in self.vertices])
+        return f"{self.entity} → {labels}"
 
     def with_derived_fields(self) -> Link:
         """Return the link with its vertex alone: in a form, a person chooses one."""
@@ -630,8 +587,7 @@ class Link(Record):
 
         ``names`` and ``limit`` are as for ``Record.summary``.
         """
-        fields = summarize_fields(self, names, limit=limit)
-        lines = fields.splitlines()
+        lines = summarize_fields(self, names, limit=limit).splitlines()
         vertices = ", ".join(map(str, self.vertices)) or "no vertex"
         lines[0] = one_line(f"{self.entity} → {vertices}")
         return "\n".join(lines)
@@ -644,8 +600,7 @@ class Link(Record):
     def query_parts(self) -> Iterable[QueryPart]:
         """Return the IRIs of the vertices, or the literal; nothing if there is neither."""
         if self.value is not None:
-            literal = self.value.n3()
-            return (QueryPart("vertex", literal),)
+            return [QueryPart("vertex", self.value.n3())]
         return [QueryPart("vertex", f"<{vertex.iri}>") for vertex in self.vertices]
 
     def missing_from_graph(self) -> str:
@@ -655,14 +610,10 @@ class Link(Record):
         """
         if self.is_linked:
             return ""
-        nearest = []
-        for candidate in self.candidates[:MAX_NEAREST_CANDIDATES]:
-            label = candidate.label
-            nearest.append(f"{label} ({candidate.score:.2f})")
-        if not nearest:
-            return f"no vertex for “{self.entity}”: the graph has no label like it"
-        listed = ", ".join(nearest)
-        return f"no vertex for “{self.entity}”: nearest are {listed}"
+        first = self.candidates[:MAX_NEAREST_CANDIDATES]
+        nearest = ", ".join(f"{candidate.label} ({candidate.score:.2f})" for candidate in first)
+        found = f"nearest are {nearest}" if nearest else "the graph has no label like it"
+        return f"no vertex for “{self.entity}”: {found}"
 
 
 def read_values(

@@ -97,10 +97,8 @@ class Differences(tuple[StepDifference, ...]):
         decision = "no decision differs"
         first = self.first_difference
         if first is not None:
-            key = single_line(first.key)
-            decision = f"the first decision that differs is {key}"
-        steps = pluralize(len(self), "step")
-        return f"{number} of {steps} differ; {decision}"
+            decision = f"the first decision that differs is {single_line(first.key)}"
+        return f"{number} of {pluralize(len(self), 'step')} differ; {decision}"
 
     def summary(self) -> str:
         """Return a text: the line of ``str()``, then lines for each step that differs.
@@ -151,13 +149,8 @@ def compare_steps(first: StepsByKey, second: StepsByKey) -> Differences:
     order of the first.
     """
     second = _with_keys_of(first, second)
-    pairs = []
-    for key in _merge_keys(list(first), list(second)):
-        first_step = first.get(key)
-        second_step = second.get(key)
-        pair = _compare_step(key, first_step, second_step)
-        pairs.append(pair)
-    return Differences(pairs)
+    keys = _merge_keys(list(first), list(second))
+    return Differences(_compare_step(key, first.get(key), second.get(key)) for key in keys)
 
 
 def _with_keys_of(first: StepsByKey, second: StepsByKey) -> StepsByKey:
@@ -166,14 +159,9 @@ def _with_keys_of(first: StepsByKey, second: StepsByKey) -> StepsByKey:
     Keys are equal if only the names of unknowns differ; for that the unknowns in all keys of an
     execution are numbered in their order. A step that the first execution lacks keeps its own key.
     """
-    first_numbered = decision_of(list(first))
-    second_numbered = decision_of(list(second))
-    first_keys = dict(zip(first_numbered, first, strict=True))
-    renamed = {}
-    for numbered_key, key in zip(second_numbered, second, strict=True):
-        first_key = first_keys.get(numbered_key, key)
-        renamed[first_key] = second[key]
-    return renamed
+    first_keys = dict(zip(decision_of(list(first)), first, strict=True))
+    numbered = zip(decision_of(list(second)), second, strict=True)
+    return {first_keys.get(number, key): second[key] for number, key in numbered}
 
 
 def _merge_keys(first: Sequence[str], second: Sequence[str]) -> list[str]:
@@ -230,9 +218,7 @@ def _changed_parts(first: Step, second: Step) -> Iterator[str]:
         yield "output"
     if first.calls != second.calls:
         yield "calls"
-    first_replies = [attempt.reply for attempt in first.attempts]
-    second_replies = [attempt.reply for attempt in second.attempts]
-    if first_replies != second_replies:
+    if first.replies != second.replies:
         yield "replies"
     if first.error != second.error:
         yield "error"
@@ -240,9 +226,7 @@ def _changed_parts(first: Step, second: Step) -> Iterator[str]:
 
 def _differ(first: object, second: object, varying: Collection[str]) -> bool:
     """Return whether two values differ in more than what is drawn by chance."""
-    if first == second:
-        return False
-    return bool(comparable(first, varying) != comparable(second, varying))
+    return first != second and bool(comparable(first, varying) != comparable(second, varying))
 
 
 MAX_DIFFERENCE_CHARS = 200

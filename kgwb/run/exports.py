@@ -32,55 +32,33 @@ def to_networkx(answer: Answer) -> nx.MultiDiGraph[str]:
     for subject, predicate, object_ in answer.support:
         start = _add_node(graph, subject, labels)
         end = _add_node(graph, object_, labels)
-        iri = remove_controls(predicate)
-        label = _label_of(predicate, labels)
-        graph.add_edge(start, end, id=iri, label=label)
+        graph.add_edge(start, end, **_described(predicate, labels))
     return graph
 
 
 def _add_node(graph: nx.MultiDiGraph[str], term: Term, labels: Mapping[Term, str]) -> str:
-    """Add the node of a term to the graph, unless it is there, and return the node's key.
-
-    The key is the JSON form of the term. The node's attributes are id (the term's text), type
-    ("literal" or "entity") and label. Control characters are removed from id and label.
-    """
-    data = term_to_data(term)
-    key = json.dumps(data)
-    node_type = "entity"
-    if isinstance(term, Literal):
-        node_type = "literal"
-    text = remove_controls(term)
-    label = _label_of(term, labels)
-    graph.add_node(key, id=text, type=node_type, label=label)
+    """Add the node of a term to the graph, unless it is there, and return the node's key."""
+    key = json.dumps(term_to_data(term))
+    node_type = "literal" if isinstance(term, Literal) else "entity"
+    graph.add_node(key, **_described(term, labels), type=node_type)
     return key
 
 
-def _label_of(term: Term, labels: Mapping[Term, str]) -> str:
-    """Return the label of a term; if it has none, the name of an IRI, or the text of the term.
-
-    It is without control characters.
-    """
-    label = labels.get(term)
-    if label:
-        return remove_controls(label)
-    if isinstance(term, URIRef):
-        name = name_from_iri(term)
-        return remove_controls(name)
-    return remove_controls(term)
+def _described(term: Term, labels: Mapping[Term, str]) -> dict[str, str]:
+    """Return id and label of a term; without a label, the name of an IRI, or the text of the term."""
+    name = name_from_iri(term) if isinstance(term, URIRef) else term
+    return {"id": remove_controls(term), "label": remove_controls(labels.get(term) or name)}
 
 
 def to_json(answer: Answer) -> str:
     """Return the graph of an answer as lists of nodes and edges: networkx's node-link form."""
-    graph = to_networkx(answer)
-    data = nx.node_link_data(graph, edges="edges")
+    data = nx.node_link_data(to_networkx(answer), edges="edges")
     return json.dumps(data, ensure_ascii=False)
 
 
 def to_graphml(answer: Answer) -> str:
     """Return the graph of an answer as GraphML, which networkx, Gephi and yEd read."""
-    graph = to_networkx(answer)
-    lines = nx.generate_graphml(graph)
-    return "\n".join(lines)
+    return "\n".join(nx.generate_graphml(to_networkx(answer)))
 
 
 def to_cypher(answer: Answer) -> str:
@@ -93,25 +71,17 @@ def to_cypher(answer: Answer) -> str:
     graph = to_networkx(answer)
     if not graph:
         return ""
-    variables: dict[str, str] = {}
+    variables = {key: f"n{number}" for number, key in enumerate(graph)}
     parts = []
     for key, data in graph.nodes.items():
-        variable = f"n{len(variables)}"
-        variables[key] = variable
-        label = data["type"].title()
-        properties = _cypher_properties(data)
-        parts.append(f"({variable}:{label} {properties})")
+        parts.append(f"({variables[key]}:{data['type'].title()} {_cypher_properties(data)})")
     for start, end, data in graph.edges(data=True):
-        first = variables[start]
-        second = variables[end]
-        properties = _cypher_properties(data)
-        parts.append(f"({first})-[:RELATION {properties}]->({second})")
+        relation = f"[:RELATION {_cypher_properties(data)}]"
+        parts.append(f"({variables[start]})-{relation}->({variables[end]})")
     created = ",\n  ".join(parts)
     return f"CREATE {created};\n"
 
 
 def _cypher_properties(data: Mapping[str, str]) -> str:
     """Return id and label of a node or an edge as a map of Cypher."""
-    text = json.dumps(data["id"])
-    label = json.dumps(data["label"])
-    return f"{{id: {text}, label: {label}}}"
+    return f"{{id: {json.dumps(data['id'])}, label: {json.dumps(data['label'])}}}"

@@ -130,6 +130,11 @@ def shown_text(content: str) -> str:
     return texts if isinstance(texts, str) and len(fields) == 1 else content
 
 
+def _without(data: JsonObject, *names: str) -> JsonObject:
+    """Return data without the fields of these names."""
+    return {name: value for name, value in data.items() if name not in names}
+
+
 def _make_reply(
     text: str, data: JsonObject, reason: object, prompt_name: str, completion_name: str
 ) -> ChatReply:
@@ -316,7 +321,7 @@ class Api:
 
     def options_of(self, body: JsonObject) -> JsonObject:
         """Return what a request for a chat completion has besides its messages."""
-        return {name: value for name, value in body.items() if name != "messages"}
+        return _without(body, "messages")
 
     def whole_of(self, events: list[JsonObject]) -> JsonObject:
         """Return the completion that the events of a stream make."""
@@ -392,13 +397,13 @@ class Responses(Api):
         if isinstance(given, str):
             given = [{"role": "user", "content": given}]
         for item in given:
-            fields = {
-                name: value for name, value in item.items() if (name, value) != ("type", "message")
-            }
             text = _text_of_output([item])
             if text is not None:
-                fields = {"role": "assistant", "content": text}
-            items.append(fields)
+                items.append({"role": "assistant", "content": text})
+            elif item.get("type") == "message":
+                items.append(_without(item, "type"))
+            else:
+                items.append(item)
         return items
 
     def with_items(self, body: JsonObject, items: list[JsonObject]) -> JsonObject:
@@ -407,9 +412,7 @@ class Responses(Api):
         A first message of the system becomes the instructions if there were instructions. The only
         message of a user is sent as a text if the input was a text.
         """
-        sent = {
-            name: value for name, value in body.items() if name not in ("instructions", "input")
-        }
+        sent = _without(body, "instructions", "input")
         rest = list(items)
         if isinstance(body.get("instructions"), str) and rest and rest[0].get("role") == "system":
             sent["instructions"] = rest.pop(0)["content"]
@@ -424,7 +427,7 @@ class Responses(Api):
         Otherwise a request of another API, or with a message of the system for its instructions, would
         be equal to it.
         """
-        options = {name: value for name, value in body.items() if name != "input"}
+        options = _without(body, "input")
         if isinstance(body.get("instructions"), str):
             options["instructions"] = INSTRUCTIONS_MARK
         return {**options, "api": "responses"}
@@ -553,7 +556,7 @@ class Anthropic(Api):
 
     def with_items(self, body: JsonObject, items: list[JsonObject]) -> JsonObject:
         """Return a request to Anthropic with other messages; those of the system are its instructions."""
-        sent = {name: value for name, value in body.items() if name != "system"}
+        sent = _without(body, "system")
         sent["messages"] = [item for item in items if item["role"] != "system"]
         for item in items:
             if item["role"] == "system":

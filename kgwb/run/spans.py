@@ -22,7 +22,6 @@ MAX_VALUE_CHARS = 200_000
 """Characters of one input or output: the survey of a graph may have more."""
 STEP_KEY = "kgwb.step"
 """The attribute with the key of a step. It is kgwb's own: names of spans need not be unique."""
-RETRIEVER_KINDS = ("search", "exact", "nearest")
 Attributes = dict[str, Any]
 NAMES: Mapping[str, Sequence[str]] = disk.read_table("run/span_names.toml")
 """The names under which spans say something, from ``span_names.toml``.
@@ -74,11 +73,8 @@ def trace_id_of(run: Engine, spans: Sequence[ExportedSpan]) -> int:
 
     So a run that is sent twice is shown once, and an edited run is another trace.
     """
-    content = []
-    for span in spans:
-        content.append([span.place, span.name, _inputs_and_outputs(span)])
-    text = encode_canonical([run.id, content])
-    return _hash(text, 16)
+    content = [[span.place, span.name, _inputs_and_outputs(span)] for span in spans]
+    return _hash(encode_canonical([run.id, content]), 16)
 
 
 def span_id_of(trace_id: int, place: str) -> int:
@@ -88,8 +84,7 @@ def span_id_of(trace_id: int, place: str) -> int:
 
 def _hash(text: str, byte_count: int) -> int:
     """Return so many bytes of a hash of a text as a number; it is never 0, which means no id."""
-    content = text.encode("utf-8", "surrogatepass")
-    digest = hashlib.sha256(content).digest()
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
     return int.from_bytes(digest[:byte_count], "big") or 1
 
 
@@ -145,10 +140,10 @@ class _Collector:
             if begun.tzinfo is None:
                 begun = begun.replace(tzinfo=UTC)
             ended = begun + timedelta(seconds=call.seconds)
+            name = str(call.request.get("task", call.kind))
             attributes = _call_attributes(call)
-            name = call.request.get("task", call.kind)
             self.spans.append(
-                ExportedSpan(f"call {key}", parent.place, str(name), attributes, begun, ended)
+                ExportedSpan(f"call {key}", parent.place, name, attributes, begun, ended)
             )
             end = max(end, ended)
         return end
@@ -156,10 +151,8 @@ class _Collector:
 
 def _span_time(span: ExportedSpan, inside: Sequence[ExportedSpan], end: datetime) -> None:
     """Set begin and end of a span to those of the spans inside; without any, both to ``end``."""
-    starts = [other.start for other in inside]
-    ends = [other.end for other in inside]
-    span.start = min(starts, default=end)
-    span.end = max(ends, default=end)
+    span.start = min((other.start for other in inside), default=end)
+    span.end = max((other.end for other in inside), default=end)
 
 
 # Attributes
@@ -211,12 +204,13 @@ def _call_attributes(call: Call) -> Attributes:
 
     A model call is an LLM span, a search a retriever, a similarity a reranker, any other a tool.
     """
-    if call.kind == "model":
-        return _model_attributes(call)
-    if call.kind in RETRIEVER_KINDS:
-        return _retriever_attributes(call)
-    if call.kind == "similarity":
-        return _reranker_attributes(call)
+    match call.kind:
+        case "model":
+            return _model_attributes(call)
+        case "search" | "exact" | "nearest":
+            return _retriever_attributes(call)
+        case "similarity":
+            return _reranker_attributes(call)
     return _tool_attributes(call)
 
 
@@ -305,9 +299,8 @@ def _document(**fields: Any) -> Attributes:
 def _reranker_attributes(call: Call) -> Attributes:
     """Return the attributes of a similarity call: the phrase, and each name with its similarity."""
     phrase = mask_text(call.request["phrase"])
-    ranked = []
-    for name, similarity in zip(call.request["names"], call.result, strict=True):
-        ranked.append(_document(content=name, score=float(similarity)))
+    scored = zip(call.request["names"], call.result, strict=True)
+    ranked = [_document(content=name, score=float(similarity)) for name, similarity in scored]
     return {
         **_kind("RERANKER"),
         **_value("input", phrase),
@@ -361,10 +354,9 @@ def _value(side: str, data: Any) -> Attributes:
 
 def _flattened(name: str, items: Sequence[Attributes]) -> Attributes:
     """Return a list of items as attributes NAME.0.FIELD, NAME.1.FIELD, ..."""
-    attributes = {}
+    attributes: Attributes = {}
     for number, item in enumerate(items):
-        for field, value in item.items():
-            attributes[f"{name}.{number}.{field}"] = value
+        attributes |= {f"{name}.{number}.{field}": value for field, value in item.items()}
     return attributes
 
 

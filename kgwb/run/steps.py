@@ -21,6 +21,7 @@ from copy import copy
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from functools import lru_cache, partial
+from itertools import chain
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from pydantic.errors import PydanticUserError
@@ -271,9 +272,7 @@ class RecordedGraph:
     @property
     def whole_graph(self) -> Graph:
         """The graph without muting, see Graph; in a replay this one."""
-        if self.inner is None:
-            return self
-        return self.inner.whole_graph
+        return self if self.inner is None else self.inner.whole_graph
 
     def without(self, *triples: Triple) -> RecordedGraph:
         """Return this graph, read as if it did not have these triples either; see Graph.
@@ -294,9 +293,7 @@ class RecordedGraph:
     @property
     def muted_data(self) -> JsonObject:
         """The muted triples as JSON data of a request or a header; without any, no data."""
-        if not self.muted:
-            return {}
-        return {"muted": to_data(self.muted, Triples)}
+        return {"muted": to_data(self.muted, Triples)} if self.muted else {}
 
     def _call(self, kind: str, request: JsonObject, *arguments: Any) -> Any:
         """Return the recorded result of a request, else ask the graph, and record what it returns.
@@ -307,8 +304,7 @@ class RecordedGraph:
         """
         make = None
         if self.inner is not None:
-            method = getattr(self.inner, kind)
-            make = partial(method, *arguments)
+            make = partial(getattr(self.inner, kind), *arguments)
         recorded_request = {"graph": self.identity, **request, **self.muted_data}
         return self._record(kind, recorded_request, make)
 
@@ -382,21 +378,7 @@ def _second_to_text(second: int) -> str:
 
     The latest one is kept: most calls begin in the same second as the one before.
     """
-    time_of_day = datetime.fromtimestamp(second, UTC)
-    return time_of_day.strftime("%Y-%m-%dT%H:%M:%S")
-
-
-def names_in_calls(calls: Iterable[Call]) -> dict[str, str]:
-    """Return the display names in the results of calls of the kind "names", by IRI.
-
-    If several calls name an IRI, the name of the last one is returned.
-    """
-    names: dict[str, str] = {}
-    for call in calls:
-        if call.kind == "names":
-            for iri, name in call.result.items():
-                names[str(iri)] = name
-    return names
+    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 # Steps
@@ -501,15 +483,18 @@ class Step:
     @property
     def live_seconds(self) -> float:
         """How long it takes with its calls made: the recorded seconds, if it was replayed."""
-        if self.recorded_seconds is None:
-            return self.seconds
-        return self.recorded_seconds
+        return self.seconds if self.recorded_seconds is None else self.recorded_seconds
 
     @property
     def model_calls(self) -> list[Call]:
         """Its calls that asked a model, in order, as far as it knows them."""
         calls = [self.known_calls[key] for key in self.calls if key in self.known_calls]
         return [call for call in calls if call.kind == "model"]
+
+    @property
+    def replies(self) -> list[str]:
+        """The texts of its attempts."""
+        return [attempt.reply for attempt in self.attempts]
 
     @property
     def outcome(self) -> str:
@@ -633,10 +618,8 @@ class Totals:
         ``recorded_seconds`` are given for an execution that took calls from the record.
         """
         model_calls = [call for call in calls if call.kind == "model"]
-        queries = [call for call in calls if call.kind in QUERY_KINDS]
-        searches = [call for call in calls if call.kind in SEARCH_KINDS]
-        names = [call for call in calls if call.kind == "names"]
-        graph_calls = [*queries, *searches, *names]
+        graph_kinds = QUERY_KINDS | SEARCH_KINDS | {"names"}
+        kinds = Counter(call.kind for call in calls)
         replies = [call.result for call in model_calls]
         uncounted = [c for c in model_calls if not c.result.is_counted(c.request["model"])]
         return cls(
@@ -645,12 +628,12 @@ class Totals:
             prompt_tokens=sum(reply.prompt_tokens for reply in replies),
             completion_tokens=sum(reply.completion_tokens for reply in replies),
             uncounted_calls=len(uncounted),
-            queries=len(queries),
-            searches=len(searches),
+            queries=sum(kinds[kind] for kind in QUERY_KINDS),
+            searches=sum(kinds[kind] for kind in SEARCH_KINDS),
             seconds=seconds,
             recorded_seconds=recorded_seconds,
             model_seconds=sum(call.seconds for call in model_calls),
-            graph_seconds=sum(call.seconds for call in graph_calls),
+            graph_seconds=sum(call.seconds for call in calls if call.kind in graph_kinds),
         )
 
     def __str__(self) -> str:
@@ -693,16 +676,13 @@ def group_by_supervisor(steps: Collection[Step]) -> dict[str | None, list[Step]]
     groups: dict[str | None, list[Step]] = {}
     for step in steps:
         supervisor = step.parent if step.parent in keys else None
-        group = groups.setdefault(supervisor, [])
-        group.append(step)
+        groups.setdefault(supervisor, []).append(step)
     return groups
 
 
 def used_calls(steps: Iterable[Step], calls: Calls) -> list[Call]:
     """Return the recorded calls that some steps used, in order, each once."""
-    keys: dict[str, None] = {}
-    for step in steps:
-        keys.update(dict.fromkeys(step.calls))
+    keys = dict.fromkeys(chain.from_iterable(step.calls for step in steps))
     return [calls[key] for key in keys if key in calls]
 
 
@@ -713,7 +693,10 @@ def names_in_steps(steps: Iterable[Step], calls: Calls) -> dict[str, str]:
     another output has (``Record.fallback_names``) are used for other IRIs only. Of two names for an
     IRI in calls or links, the later one is used.
     """
-    names = names_in_calls(list(calls.values()))  # a run that is executing adds calls meanwhile
+    names: dict[str, str] = {}
+    for call in list(calls.values()):  # a run that is executing adds calls meanwhile
+        if call.kind == "names":
+            names.update((str(iri), name) for iri, name in call.result.items())
     for step in steps:
         output = step.output
         if isinstance(output, Link):
@@ -742,10 +725,8 @@ def format_tree(
     """
     if names is None:
         names = names_in_steps(steps, calls)
-    groups = group_by_supervisor(steps)
-    tree = _Tree(groups, calls, names, color)
-    lines = tree.branch(None, "")
-    return "\n".join(lines)
+    tree = _Tree(group_by_supervisor(steps), calls, names, color)
+    return "\n".join(tree.branch(None, ""))
 
 
 @frozen
@@ -765,14 +746,10 @@ class _Tree:
         """
         siblings = self.groups.get(supervisor, [])
         for step in siblings:
-            connector = "├─ "
-            child_indent = indent + "│  "
-            if step is siblings[-1]:
-                connector = "└─ "
-                child_indent = indent + "   "
-            detail_indent = child_indent + "   "
-            if step.key in self.groups:
-                detail_indent = child_indent + "│  "
+            is_last = step is siblings[-1]
+            connector, line = ("└─ ", "   ") if is_last else ("├─ ", "│  ")
+            child_indent = indent + line
+            detail_indent = child_indent + ("│  " if step.key in self.groups else "   ")
             head, *details = self.step_lines(step)
             yield indent + connector + head
             for line in details:
@@ -798,13 +775,11 @@ class _Tree:
         for number, attempt in enumerate(step.attempts, 1):
             if attempt.accepted:
                 continue
-            problems = [f"{check.name}: {check.problem}" for check in attempt.problems]
-            problem = "; ".join(problems)
-            line = single_line(f"attempt {number} failed: {problem}")
+            problems = "; ".join(f"{check.name}: {check.problem}" for check in attempt.problems)
+            line = single_line(f"attempt {number} failed: {problems}")
             yield add_color(line, "failure", self.color)
         for note in step.notes:
-            line = single_line(f"note: {note}")
-            yield add_color(line, "note", self.color)
+            yield add_color(single_line(f"note: {note}"), "note", self.color)
 
 
 def _role_origin_and_costs(step: Step, calls: Calls) -> list[str]:
@@ -836,10 +811,7 @@ def step_costs(step: Step, calls: Calls) -> list[str]:
         "query": sum(kinds[kind] for kind in QUERY_KINDS),
         "label search": sum(kinds[kind] for kind in SEARCH_KINDS),
     }
-    costs = []
-    for noun, count in counts.items():
-        if count:
-            costs.append(pluralize(count, noun))
+    costs = [pluralize(count, noun) for noun, count in counts.items() if count]
     return costs + time_texts(step.seconds, step.recorded_seconds)
 
 
@@ -851,16 +823,15 @@ def time_texts(seconds: float, recorded_seconds: float | None) -> list[str]:
     """
     if recorded_seconds is None:
         return [format_seconds(seconds)]
-    recorded = format_seconds(recorded_seconds)
-    replayed = format_seconds(seconds)
-    return [f"{recorded} recorded", f"replayed in {replayed}"]
+    return [
+        f"{format_seconds(recorded_seconds)} recorded",
+        f"replayed in {format_seconds(seconds)}",
+    ]
 
 
 def add_color(text: str, style: str, color: bool) -> str:
     """Return the text in one of TERMINAL_STYLES, or as it is without ``color``."""
-    if not color:
-        return text
-    return f"\x1b[{TERMINAL_STYLES[style]}m{text}\x1b[0m"
+    return f"\x1b[{TERMINAL_STYLES[style]}m{text}\x1b[0m" if color else text
 
 
 class Frame(NamedTuple):
@@ -881,9 +852,7 @@ current_frame: ContextVar[Frame] = ContextVar("kgwb_frame")
 def current_run() -> Any:
     """Return the run that is being executed here; None outside of an execution."""
     frame = current_frame.get(None)
-    if frame is None:
-        return None
-    return frame.run
+    return None if frame is None else frame.run
 
 
 def the_frame() -> Frame:
@@ -920,15 +889,11 @@ class StopCondition:
     @property
     def is_stepping(self) -> bool:
         """Whether the execution is to stop at certain steps, so that their order matters."""
-        if self.count is not None:
-            return True
-        return bool(self.after) or bool(self.before)
+        return self.count is not None or bool(self.after or self.before)
 
     def stops_before(self, step: Step) -> bool:
         """Return whether the execution stops before it executes this step."""
-        if step.key in self.begun:
-            return False
-        return step.key in self.before or step.agent in self.before
+        return step.key not in self.begun and not self.before.isdisjoint((step.key, step.agent))
 
     def stops_after(self, step: Step, position: int) -> bool:
         """Return whether the execution stops after this step; ``position`` steps are done with it.
@@ -938,9 +903,8 @@ class StopCondition:
         """
         if self.count is not None and position >= self.count:
             return True
-        if position <= self.after_position:
-            return False
-        return step.key in self.after or step.agent in self.after
+        is_beyond = position > self.after_position
+        return is_beyond and not self.after.isdisjoint((step.key, step.agent))
 
     def is_preview(self, step: Step) -> bool:
         """Return whether it is the request of this step to its model that is previewed."""

@@ -193,7 +193,7 @@ def test_a_failed_step_is_a_span_with_an_error(tmp_path: Path) -> None:
 def test_without_the_extra_it_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "kgwb.run.otlp", raising=False)
     monkeypatch.delattr("kgwb.run.otlp", raising=False)
-    monkeypatch.setitem(sys.modules, "opentelemetry.context", None)
+    monkeypatch.setitem(sys.modules, "opentelemetry.sdk.resources", None)
     with pytest.raises(InputError) as caught:
         kgwb.recording(NAMES[0]).export(tmp_path / "trace.json")
     assert "kgwb[traces]" in caught.value.hint
