@@ -121,20 +121,13 @@ class Settings:
     @classmethod
     def setting_names(cls) -> tuple[str, ...]:
         """Return the names of all settings of this system."""
-        names = []
-        for field in fields(cls):
-            names.append(field.name)
-        return tuple(names)
+        return tuple(field.name for field in fields(cls))
 
     @classmethod
     def select_known(cls, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return those of some values by name whose name is a setting of this system."""
         names = cls.setting_names()
-        known = {}
-        for name, value in values.items():
-            if name in names:
-                known[name] = value
-        return known
+        return {name: value for name, value in values.items() if name in names}
 
     @classmethod
     def profile_changes(cls) -> dict[str, Mapping[str, Any]]:
@@ -142,13 +135,8 @@ class Settings:
 
         "fast" changes none. "reference" is left out for a system that has no such profile.
         """
-        changes: dict[str, Mapping[str, Any]] = {
-            "fast": {},
-            "paper": cls.PAPER,
-        }
-        if cls.REFERENCE is not None:
-            changes["reference"] = cls.REFERENCE
-        return changes
+        changes = {"fast": {}, "paper": cls.PAPER, "reference": cls.REFERENCE}
+        return {name: changed for name, changed in changes.items() if changed is not None}
 
     @classmethod
     def of_profile(cls, profile: str, /, *, parse_strings: bool = False, **changes: Any) -> Self:
@@ -162,11 +150,7 @@ class Settings:
         values = cls._profile_values(profile)
         cls._check_names(changes)
         try:
-            if parse_strings:
-                parsed = cls._parse_texts(changes)
-                values.update(parsed)
-            else:
-                values.update(changes)
+            values.update(cls._parse_texts(changes) if parse_strings else changes)
             return cls(**values)
         except ValidationError as exc:
             raise _setting_error(exc, changes, are_strings=parse_strings) from exc
@@ -176,26 +160,22 @@ class Settings:
         """Return the settings that a profile changes, and its name. Raises SettingError for an unknown one."""
         profiles = cls.profile_changes()
         if profile in profiles:
-            values = dict(profiles[profile])
-            values["profile"] = profile
-            return values
+            return {**profiles[profile], "profile": profile}
         reason = f"this system has no profile named {profile!r}"
         if profile in get_args(Profile):
             reason = f"this system has no profile {profile!r}: its code is not published"
-        choices = ", ".join(profiles)
-        raise SettingError(reason, hint=f"choose one of {choices}")
+        raise SettingError(reason, hint=f"choose one of {', '.join(profiles)}")
 
     @classmethod
     def _check_names(cls, names: Iterable[str]) -> None:
         """Raise SettingError for names that are no settings of this system."""
-        setting_names = cls.setting_names()
-        unknown = set(names).difference(setting_names)
-        if not unknown:
-            return
-        listed = ", ".join(sorted(unknown))
-        known = ", ".join(setting_names)
-        hint = f"the settings are {known}"
-        raise SettingError(f"this system has no setting named {listed}", hint=hint)
+        known = cls.setting_names()
+        unknown = sorted(set(names).difference(known))
+        if unknown:
+            raise SettingError(
+                f"this system has no setting named {', '.join(unknown)}",
+                hint=f"the settings are {', '.join(known)}",
+            )
 
     @classmethod
     def _parse_texts(cls, texts: Mapping[str, str]) -> dict[str, Any]:
@@ -207,17 +187,12 @@ class Settings:
         values: dict[str, Any] = {}
         others = {}
         for name, text in texts.items():
-            alternatives = get_args(types[name])
-            may_be_none = NoneType in alternatives
-            if text == "None" and may_be_none:
+            if text == "None" and NoneType in get_args(types[name]):
                 values[name] = None
             else:
                 others[name] = text
-        adapter = TypeAdapter(cls)
-        parsed = adapter.validate_strings(others, strict=False)
-        for name in others:
-            values[name] = getattr(parsed, name)
-        return values
+        parsed = TypeAdapter(cls).validate_strings(others, strict=False)
+        return values | {name: getattr(parsed, name) for name in others}
 
     @classmethod
     def of(cls, settings: "Settings | Mapping[str, Any] | str | None") -> Self:
@@ -247,22 +222,15 @@ class Settings:
 
     def changes_from_profile(self) -> dict[str, Any]:
         """Return the settings that differ from those of their profile, by name, as JSON data."""
-        defaults = self.of_profile(self.profile)
-        default_values = defaults.to_data()
-        changes = {}
-        for name, value in self.to_data().items():
-            default = default_values[name]
-            if value != default:
-                changes[name] = value
-        return changes
+        defaults = self.of_profile(self.profile).to_data()
+        return {name: value for name, value in self.to_data().items() if value != defaults[name]}
 
     def with_changes(self, **changes: Any) -> Self:
         """Return a copy with some settings changed.
 
         All other settings keep their values, also when the profile is changed. Raises SettingError.
         """
-        values = self.to_data()
-        values.update(changes)
+        values = {**self.to_data(), **changes}
         return self.of_profile(values["profile"], **values)
 
     def to_data(self) -> dict[str, Any]:
@@ -280,15 +248,12 @@ def _setting_error(
 
     The value is shown as Python writes it, except that a number given as a text has no quotes.
     """
-    errors = error.errors(include_url=False)
-    first = errors[0]
-    path = first["loc"]
-    name = str(path[0])
+    first = error.errors(include_url=False)[0]
+    name = str(first["loc"][0])
     problem = first["msg"].lower().removeprefix("value error, ")
     value = changes[name]
-    shown_value = repr(value)
-    if are_strings and NUMBER_PATTERN.fullmatch(value):
-        shown_value = value
-    reason = f"the setting {name} is {shown_value}, which is not allowed"
-    hint = f"give {name} another value: {problem}"
-    return SettingError(reason, hint=hint)
+    is_number = are_strings and NUMBER_PATTERN.fullmatch(value)
+    return SettingError(
+        f"the setting {name} is {value if is_number else repr(value)}, which is not allowed",
+        hint=f"give {name} another value: {problem}",
+    )

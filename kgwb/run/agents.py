@@ -304,11 +304,18 @@ class System:
                 hint=f"write [{getattr(agents, '__name__', 'agent')}], or a dict of lists by stage",
             )
         by_stage = agents if isinstance(agents, Mapping) else {"": agents}
-        given = {}
-        for title, functions in by_stage.items():
-            given[title] = list(functions)
+        given = {title: list(functions) for title, functions in by_stage.items()}
         all_given = list(chain.from_iterable(given.values()))
-        self._check(all_given)
+        problems = [
+            *system_problems(all_given, self.supervisors, self.roles),
+            *self._argument_problems(),
+        ]
+        if problems:
+            raise SettingError(
+                f"the system {name} cannot be made: {'; '.join(problems)}",
+                hint="correct this; the page 'Build a system of your own' (docs/how-to/my-system.md) has an "
+                "example",
+            )
         self.agents: tuple[AgentSpec, ...] = tuple(function.spec for function in all_given)
         """Every agent in flow order."""
         self._role_by_agent: dict[str, str] = {}
@@ -322,21 +329,6 @@ class System:
             stages.append((title, tuple(shown)))
         self.stages = tuple(stages)
         """Title and agents' names of each stage. Supervisors are left out."""
-
-    def _check(self, given: Sequence[Any]) -> None:
-        """Raise SettingError, with all that is wrong with what the system was given.
-
-        ``given`` are the agents as they were given. Their problems are those of
-        ``system_problems``.
-        """
-        problems = system_problems(given, self.supervisors, self.roles)
-        problems += self._argument_problems()
-        if problems:
-            raise SettingError(
-                f"the system {self.name} cannot be made: {'; '.join(problems)}",
-                hint="correct this; the page 'Build a system of your own' (docs/how-to/my-system.md) has an "
-                "example",
-            )
 
     def _argument_problems(self) -> Iterator[str]:
         """Yield what is wrong with the answer function, the settings, the views and the rules.
@@ -375,11 +367,8 @@ class System:
         These are its own, those of kgwb in a folder of its name, and those of the shared entity
         linking.
         """
-        names = self.prompts.own_names()
-        for name in shipped_names():
-            if name.partition("/")[0] in (self.name, "linking"):
-                names.add(name)
-        return names
+        folders = (f"{self.name}/", "linking/")
+        return self.prompts.own_names() | {n for n in shipped_names() if n.startswith(folders)}
 
     def check_prompts(self, prompts: Prompts) -> None:
         """Raise PromptError if a person's prompts cannot be used in this system, or are not read."""
@@ -395,8 +384,10 @@ class System:
             if spec.name == name:
                 return spec
         known = ", ".join(spec.name for spec in self.agents)
-        message = f"the system {self.name} has no agent {name!r}"
-        raise SettingError(message, hint=f"name one of its agents: {known}")
+        raise SettingError(
+            f"the system {self.name} has no agent {name!r}",
+            hint=f"name one of its agents: {known}",
+        )
 
     def map(self) -> list[MapRow]:
         """Return where the code, prompts, view, gold decision and test of each agent are found."""
@@ -404,10 +395,9 @@ class System:
 
     def __repr__(self) -> str:
         """Return the map of the system as a Markdown table, below the system's name."""
-        lines = ["| " + " | ".join(MapRow._fields) + " |", "|---" * len(MapRow._fields) + "|"]
-        for row in self.map():
-            lines.append("| " + " | ".join(row) + " |")
-        return f"System {self.name}\n\n" + "\n".join(lines)
+        rows = [MapRow._fields, ("---",) * len(MapRow._fields), *self.map()]
+        lines = [f"| {' | '.join(row)} |" for row in rows]
+        return "\n".join([f"System {self.name}", "", *lines])
 
     def role_of(self, agent_name: str) -> str:
         """Return the first role that an agent plays; "" if it plays none or does not exist."""
@@ -434,9 +424,7 @@ class System:
         Raises SettingError if the system has no such agent.
         """
         spec = self.agent_spec(key)
-        if spec.name in self.supervisors:
-            return "group"
-        return spec.kind
+        return "group" if spec.name in self.supervisors else spec.kind
 
     @property
     def stage_by_agent(self) -> Mapping[str, str]:
@@ -452,7 +440,7 @@ class System:
                 stages.update(dict.fromkeys(names_of_agents.split(), stage))
             return stages
         titles = [title for title, _ in self.stages if title]
-        names = tell_apart((None, *titles), (_shorten_title, _keep_title, _mark_title))
+        names = tell_apart((OTHER_STAGE, *titles), (_shorten_title, str))
         for title, agents in self.stages:
             if title:
                 stages.update(dict.fromkeys(agents, names[title]))
@@ -464,9 +452,7 @@ class System:
         Returns None if the system has no rule for the prompt.
         """
         rule = self.rules.get(prompt)
-        if rule is None:
-            return None
-        return current_version(rule)
+        return current_version(rule) if rule else None
 
 
 class MapRow(NamedTuple):
@@ -537,24 +523,9 @@ def _prompt_of(agent: str, system: System) -> str:
     return f"{min(found, key=len).partition(agent)[0]}{agent}*"
 
 
-def _shorten_title(title: str | None) -> str:
-    """Return a stage's title in lower case, without the sign of a stage that is repeated.
-
-    None stands for what is in no stage, which is OTHER_STAGE.
-    """
-    if title is None:
-        return OTHER_STAGE
+def _shorten_title(title: str) -> str:
+    """Return a stage's title in lower case, without the sign of a stage that is repeated."""
     return title.removesuffix(" ↻").lower()
-
-
-def _keep_title(title: str | None) -> str:
-    return title or OTHER_STAGE
-
-
-def _mark_title(title: str | None) -> str:
-    if title is None:
-        return OTHER_STAGE
-    return f"{title} (stage)"
 
 
 def _prompts_folder_beside(function: Any) -> Path | None:
@@ -565,12 +536,8 @@ def _prompts_folder_beside(function: Any) -> Path | None:
     """
     module = sys.modules.get(_module_outside_of_kgwb(function))
     file = getattr(module, "__file__", None)
-    if file is None:
-        return None
-    folder = Path(file).parent / "prompts"
-    if not folder.is_dir():
-        return None
-    return folder
+    folder = Path(file or "").parent / "prompts"
+    return folder if file and folder.is_dir() else None
 
 
 def _takes_arguments(function: Callable[..., Any], number: int) -> bool:
@@ -579,11 +546,9 @@ def _takes_arguments(function: Callable[..., Any], number: int) -> bool:
     It counts as one that can if Python knows no signature of it.
     """
     try:
-        signature = inspect.signature(function)
+        inspect.signature(function).bind(*range(number))
     except ValueError:
         return True
-    try:
-        signature.bind(*range(number))
     except TypeError:
         return False
     return True
@@ -592,9 +557,7 @@ def _takes_arguments(function: Callable[..., Any], number: int) -> bool:
 def _module_outside_of_kgwb(function: Any) -> str:
     """Return the name of the module that defines a function; empty if it is one of kgwb's."""
     module = str(getattr(function, "__module__", ""))
-    if module.partition(".")[0] == "kgwb":
-        return ""
-    return module
+    return "" if module.partition(".")[0] == "kgwb" else module
 
 
 def spec_of(function: Any) -> AgentSpec | None:
@@ -605,9 +568,7 @@ def spec_of(function: Any) -> AgentSpec | None:
 
 def agent_of_key(key: str) -> str:
     """Return the agent in the key of a step: "qir" of "qir[Who ...]#2"."""
-    without_subject, _, _ = key.partition("[")
-    agent, _, _ = without_subject.partition("#")
-    return agent
+    return key.partition("[")[0].partition("#")[0]
 
 
 def subject_of(item: Any) -> str:
@@ -655,8 +616,7 @@ class AgentSpec:
     def purpose(self) -> str:
         """The first line of the function's docstring."""
         docstring = self.function.__doc__ or ""
-        first_line, _, _ = docstring.strip().partition("\n")
-        return first_line
+        return docstring.strip().partition("\n")[0]
 
 
 def system_problems(
@@ -686,23 +646,18 @@ def system_problems(
             problems.append(f"two agents are named {name}: give one another name")
     for spec in specs:
         problems += _agent_problems(spec)
-    problems += _unknown_names("supervisors", supervisors, names)
-    for supervised in supervisors.values():
-        problems += _unknown_names("supervisors", supervised, names)
-    for played in roles.values():
-        problems += _unknown_names("roles", played, names)
-    return problems
-
-
-def _unknown_names(where: str, given: Iterable[str], names: Sequence[str]) -> Iterator[str]:
-    """Yield a problem for each of the given names that is not one of ``names``, the agents' names.
-
-    ``where`` is the argument that has them: "supervisors" or "roles".
-    """
     known = ", ".join(names)
-    for name in given:
-        if name not in names:
-            yield f"{where} name {name!r}, which is not an agent: the agents are {known}"
+    given = {
+        "supervisors": chain(supervisors, *supervisors.values()),
+        "roles": chain(*roles.values()),
+    }
+    for where, given_names in given.items():
+        for name in given_names:
+            if name not in names:
+                problems.append(
+                    f"{where} name {name!r}, which is not an agent: the agents are {known}"
+                )
+    return problems
 
 
 def _agent_problems(spec: AgentSpec) -> Iterator[str]:
@@ -726,10 +681,7 @@ def _is_run_annotation(annotation: Any) -> bool:
 
     That is a class named Run or Engine, or one of these names as a text; nothing else is resolved.
     """
-    name = annotation
-    if isinstance(annotation, type):
-        name = annotation.__name__
-    return name in ("Run", "Engine")
+    return getattr(annotation, "__name__", annotation) in ("Run", "Engine")
 
 
 def _output_problems(spec: AgentSpec) -> Iterator[str]:

@@ -20,6 +20,7 @@ import shutil
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import field, replace
 from functools import cache, lru_cache
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -65,18 +66,13 @@ class Prompt:
         Raises PromptError, which names every missing and every unknown variable.
         """
         self._check_variables(variables)
-        texts = {}
-        for name, value in variables.items():
-            texts[name] = text_or_json(value)
-        contents = []
-        for message in self.messages:
-            content = VARIABLE.sub(lambda match: texts[match[1]], message.content)
-            contents.append(content)
-        for position, example in self.examples[:max_examples]:
-            contents[position] += f"\n\nExample\n{example}"
-
+        texts = {name: text_or_json(value) for name, value in variables.items()}
         filled = []
-        for message, content in zip(self.messages, contents, strict=True):
+        for number, message in enumerate(self.messages):
+            content = VARIABLE.sub(lambda match: texts[match[1]], message.content)
+            for position, example in self.examples[:max_examples]:
+                if position == number:
+                    content += f"\n\nExample\n{example}"
             filled.append(Message(message.role, content))
         return tuple(filled)
 
@@ -93,16 +89,12 @@ class Prompt:
         template = "\n".join(message.content for message in self.messages)
         # The messages without the line breaks that join them in the template
         instructions = sum(len(message.content) for message in self.messages)
-        examples = 0
-        for _, example in self.examples:
-            if f"Example\n{example}" in sent_text:
-                examples += len(example)
-        parts = {"instructions": instructions, "examples": examples}
+        sent = [example for _, example in self.examples if f"Example\n{example}" in sent_text]
+        parts = {"instructions": instructions, "examples": sum(map(len, sent))}
         for match in VARIABLE.finditer(template):
             parts["instructions"] -= len(match[0])
-            name = match[1]
-            value = text_or_json(variables.get(name, ""))
-            parts[name] = parts.get(name, 0) + len(value)
+            value = text_or_json(variables.get(match[1], ""))
+            parts[match[1]] = parts.get(match[1], 0) + len(value)
         return {name: count for name, count in parts.items() if count}
 
     def _check_variables(self, variables: JsonObject) -> None:
@@ -168,8 +160,8 @@ def parse_prompt(name: str, text: str) -> Prompt:
 def _split_header(name: str, text: str) -> tuple[dict[str, str], str]:
     """Return the values in the header of a prompt by name, and the text after it.
 
-    The header of a text that begins with a message is empty. Raises PromptError if the text begins
-    with something else, or if a line of the header is not "name: value".
+    Empty lines are skipped. The header of a text that begins with a message is empty. Raises
+    PromptError if the text begins with something else, or if a line of the header is not "name: value".
     """
     if SECTION_LINE.match(text.lstrip()):
         return {}, text.lstrip()
@@ -181,25 +173,8 @@ def _split_header(name: str, text: str) -> tuple[dict[str, str], str]:
             "[user]",
         )
     _, header_text, body = parts
-    header = _parse_header(name, header_text)
-    if not header:
-        raise PromptError(
-            f"prompt {name} has an empty header",
-            hint=f"in prompts/{name}.md write a line such as `variables: question` into it, or remove "
-            "both lines of `---`",
-        )
-    return header, body
-
-
-def _parse_header(name: str, text: str) -> dict[str, str]:
-    """Return the values in the header of a prompt file by name; empty lines are skipped.
-
-    ``name`` is the prompt, for the error. Raises PromptError for a line that is not "name: value".
-    """
     header = {}
-    for line in text.strip().splitlines():
-        if not line.strip():
-            continue
+    for line in filter(str.strip, header_text.splitlines()):
         key, colon, value = line.partition(":")
         if not colon:
             raise PromptError(
@@ -207,7 +182,13 @@ def _parse_header(name: str, text: str) -> dict[str, str]:
                 hint="write it as name: value, such as `variables: question`",
             )
         header[key.strip()] = value.strip()
-    return header
+    if not header:
+        raise PromptError(
+            f"prompt {name} has an empty header",
+            hint=f"in prompts/{name}.md write a line such as `variables: question` into it, or remove "
+            "both lines of `---`",
+        )
+    return header, body
 
 
 def _problems_of(prompt: Prompt) -> list[str]:
@@ -241,10 +222,7 @@ def _in_braces(variable: str) -> str:
 
 def _used_variables(messages: Iterable[Message]) -> set[str]:
     """Return the names of the variables in some messages."""
-    used = set()
-    for message in messages:
-        used.update(VARIABLE.findall(message.content))
-    return used
+    return set(chain.from_iterable(VARIABLE.findall(message.content) for message in messages))
 
 
 @cache
@@ -260,11 +238,8 @@ def shipped_names() -> set[str]:
 
 def _names_in_folder(folder: Path) -> set[str]:
     """Return the names of all files *.md in a folder and its subfolders: "chatty_kg/qir"."""
-    names = set()
-    for path in folder.rglob("*.md"):
-        name = path.relative_to(folder).with_suffix("")
-        names.add(name.as_posix())
-    return names
+    files = folder.rglob("*.md")
+    return {file.relative_to(folder).with_suffix("").as_posix() for file in files}
 
 
 @frozen
@@ -309,9 +284,7 @@ class Prompts:
         A name is the path of the file below the folder, without ".md".
         """
         names = set(self.texts)
-        if self.folder is not None:
-            names |= _names_in_folder(self.folder)
-        return names
+        return names | _names_in_folder(self.folder) if self.folder else names
 
     def has_own(self, name: str) -> bool:
         """Return whether a prompt is one of ``own_names``, without reading the whole folder."""
@@ -373,10 +346,7 @@ class Prompts:
 
     def _is_in_folder(self, name: str) -> bool:
         """Return whether the person's folder has this prompt's file; False without a folder."""
-        if self.folder is None:
-            return False
-        path = self.folder / f"{name}.md"
-        return path.is_file()
+        return self.folder is not None and (self.folder / f"{name}.md").is_file()
 
     def path(self, name: str) -> Path:
         """Return the file that a prompt is read from: the person's, the system's, or kgwb's own.
@@ -384,17 +354,12 @@ class Prompts:
         The first of these folders that has the file NAME.md counts. Raises PromptError, which names
         all of them, if none has.
         """
-        folders = [self.folder, shipped_folder()]
-        if self.system_prompts is not None:
-            folders.insert(1, self.system_prompts.folder)
-        paths = []
-        for folder in folders:
-            if folder is None:
-                continue
-            path = folder / f"{name}.md"
+        own = self.system_prompts.folder if self.system_prompts else None
+        folders = filter(None, (self.folder, own, shipped_folder()))
+        paths = [folder / f"{name}.md" for folder in folders]
+        for path in paths:
             if path.is_file():
                 return path
-            paths.append(path)
         places = " or ".join(map(str, paths))
         raise PromptError(f"no prompt file for {name}", hint=f"write the prompt to {places}")
 
@@ -440,9 +405,8 @@ class Prompts:
         """
         if self.folder is not None:
             return False
-        if self._text_in_code(name) is not None:
-            return True
-        return self.path(name).is_relative_to(shipped_folder())
+        is_in_code = self._text_in_code(name) is not None
+        return is_in_code or self.path(name).is_relative_to(shipped_folder())
 
     def save(self, name: str, text: str) -> Path:
         """Write a prompt to the person's folder, else to the system's file. Returns the file.
@@ -512,11 +476,8 @@ def copy_beside(path: Path) -> Path:
 
     If that fails, no copy is left. Raises OSError.
     """
-    number = 1
-    copy = path.with_name(f"{path.name}.1")
-    while copy.exists():
-        number += 1
-        copy = path.with_name(f"{path.name}.{number}")
+    names = (f"{path.name}.{number}" for number in count(1))
+    copy = next(beside for beside in map(path.with_name, names) if not beside.exists())
     try:
         shutil.copy2(path, copy)
     except BaseException:
@@ -532,11 +493,7 @@ def _describe_unread_file(name: str, known_names: Collection[str]) -> list[str]:
     else: it is in no subfolder, and has not the name of an agent.
     """
     folder, _, agent = name.rpartition("/")
-    same_agent = []
-    for known in sorted(known_names):
-        _, _, known_agent = known.rpartition("/")
-        if known_agent == agent:
-            same_agent.append(known)
+    same_agent = [known for known in sorted(known_names) if known.rpartition("/")[2] == agent]
     if not folder and not same_agent:
         return []
     similar = same_agent or difflib.get_close_matches(name, sorted(known_names), n=1)

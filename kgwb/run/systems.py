@@ -63,12 +63,9 @@ def profile(
     """
     sources = [system] if system else SYSTEM_NAMES
     settings_classes = [resolve_system(source).settings for source in sources]
-    for settings_class in settings_classes:
-        if set(changes) <= set(settings_class.setting_names()):
-            break
-    else:
-        # This one raises an error that names the unknown setting.
-        settings_class = settings_classes[0]
+    knowing = [each for each in settings_classes if set(changes) <= set(each.setting_names())]
+    # Without one that knows all, the first raises an error that names the unknown setting.
+    settings_class = [*knowing, *settings_classes][0]
     return settings_class.of_profile(name, parse_strings=are_strings, **changes)
 
 
@@ -101,12 +98,14 @@ def load_run(
     the run now.
     """
     header = next(RunFile(Path(path)).entries())
-    try:
-        run_system = _system_of_header(header, system)
-    except SettingError as exc:
-        if system is not None:
-            raise
-        return read_only_run(path, _describe_missing_system(header, exc))
+    if system is not None:
+        run_system = resolve_system(system)
+    else:
+        try:
+            # It is only looked up by its name: nothing is imported on a file's word.
+            run_system = load_system(str(header.get("system", "chatty_kg")))
+        except SettingError as exc:
+            return read_only_run(path, _describe_missing_system(header, exc))
     models = open_model(model) if isinstance(model, str) else model
     run = Run.load(path, run_system, kg=kg, models=models, append=resume)
     if kg is not None:
@@ -154,17 +153,6 @@ def _find_earlier_form(run: Run) -> str:
         if name not in system.prompt_names or shipped.text(name) != text:
             return EARLIER_PROMPTS
     return ""
-
-
-def _system_of_header(header: JsonObject, source: SystemSource | None) -> System:
-    """Return the system that the caller names, else the one that the header of a run file names.
-
-    The header's is only looked up among the names of systems: nothing is imported on a file's word.
-    Raises SettingError if there is no such system.
-    """
-    if source is not None:
-        return resolve_system(source)
-    return load_system(str(header.get("system", "chatty_kg")))
 
 
 def _warn_of_another_graph(header: JsonObject, kg: Graph) -> None:
@@ -283,10 +271,11 @@ def load_system(name: str) -> System:
             hint=f"choose one of {known}; or give an import path (mytog.tog:SYSTEM) or a file "
             "(./tog.py)",
         )
+    value_name = entry_point.attr or DEFAULT_VALUE
     module = _import_module(entry_point.module)
-    system = _system_in(module, entry_point.attr or DEFAULT_VALUE, entry_point.module)
+    system = _system_in(module, value_name, entry_point.module)
     _check_name(system, name)
-    system.origin = f"{entry_point.module}:{entry_point.attr or DEFAULT_VALUE}"
+    system.origin = f"{entry_point.module}:{value_name}"
     return system
 
 
@@ -329,9 +318,8 @@ def _split_value_name(text: str) -> tuple[str, str]:
     to the path of a file.
     """
     place, colon, value_name = text.rpartition(":")
-    if not colon or "/" in value_name or "\\" in value_name:
-        return text, DEFAULT_VALUE
-    return place, value_name
+    is_named = colon and "/" not in value_name and "\\" not in value_name
+    return (place, value_name) if is_named else (text, DEFAULT_VALUE)
 
 
 def _import_module(name: str) -> ModuleType:
@@ -405,10 +393,7 @@ def _searched_folder(folder: Path, *, is_first: bool) -> Iterator[None]:
     With ``is_first`` its modules go before all others, else after them.
     """
     entry = str(folder)
-    if is_first:
-        sys.path.insert(0, entry)
-    else:
-        sys.path.append(entry)
+    sys.path.insert(0 if is_first else len(sys.path), entry)
     try:
         yield
     finally:
