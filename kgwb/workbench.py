@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping, Sequence
 from functools import cache
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -77,26 +78,20 @@ class Workbench:
             if agent:
                 self.system.check_model_user(agent)
         self.kg = open_kg(kg)
-        self.models = {}
-        for agent, spec in models_by_agent.items():
-            self.models[agent] = open_model(spec)
-        if embeddings is None:
-            embeddings = Embeddings(cache_folder=cache_dir())
+        self.models = {agent: open_model(spec) for agent, spec in models_by_agent.items()}
         self.setup = Setup(
             self.kg,
             self.system,
             self.models,
             self.system.settings.of(settings),
             Prompts.of(prompts),
-            embeddings,
+            embeddings or Embeddings(cache_folder=cache_dir()),
         )
         self.runs: list[Run] = []
         """The turns of the dialogue, oldest first."""
         self._earlier_turns: tuple[Turn, ...] = ()
-        self.conversation_file: ConversationFile | None = None
+        self.conversation_file = None if conversations is None else ConversationFile(conversations)
         """The file in which the dialogue is kept; None if it is not."""
-        if conversations is not None:
-            self.conversation_file = ConversationFile(conversations)
         self.conversation_id = new_conversation_id()
         """The id of the dialogue in the file."""
         self._kept_turns: tuple[Turn, ...] = ()
@@ -108,11 +103,8 @@ class Workbench:
 
         A run that is not finished, or that failed, has no turn and is left out.
         """
-        turns = list(self._earlier_turns)
-        for run in self.runs:
-            if run.turn:
-                turns.append(run.turn)
-        return Dialogue(tuple(turns))
+        turns = [run.turn for run in self.runs if run.turn]
+        return Dialogue((*self._earlier_turns, *turns))
 
     def begin(self, question: str, *, path: str | Path | None = None) -> Run:
         """Return a run of the next turn that is not executed yet, and add it to ``runs``.
@@ -155,10 +147,7 @@ class Workbench:
             sources = [system_names]
         else:
             sources = system_names or systems.list_systems()
-        setups = []
-        for source in sources:
-            system = systems.resolve_system(source)
-            setups.append(self.setup.of_system(system))
+        setups = [self.setup.of_system(systems.resolve_system(source)) for source in sources]
         return ask_all(setups, question, self.dialogue)
 
     def new_dialogue(self) -> None:
@@ -199,8 +188,7 @@ class Workbench:
                 hint="name a file: Workbench(..., conversations='chats.jsonl')",
             )
         kept = self.conversation_file.find(id_)
-        is_same_graph = kept.graph == self.kg.identity or kept.source == self.kg.source
-        if not is_same_graph:
+        if kept.graph != self.kg.identity and kept.source != self.kg.source:
             raise SettingError(
                 f"the conversation {kept.id} was held over another graph: {kept.source}",
                 hint="open it in a workbench of that graph: kgwb.Workbench(...)",
@@ -217,17 +205,10 @@ class Workbench:
         if self.conversation_file is None:
             return
         dialogue = self.dialogue
-        changed = []
-        for number, turn in enumerate(dialogue.turns):
-            kept_turn = self._kept_turns[number : number + 1]
-            if kept_turn != (turn,):
-                changed.append(number)
+        kept_turns = zip_longest(dialogue.turns, self._kept_turns[: len(dialogue.turns)])
+        changed = [number for number, (turn, kept) in enumerate(kept_turns) if turn != kept]
         self.conversation_file.keep(
-            self.conversation_id,
-            dialogue,
-            changed,
-            self.system.name,
-            self.kg,
+            self.conversation_id, dialogue, changed, self.system.name, self.kg
         )
         self._kept_turns = dialogue.turns
 
@@ -239,8 +220,7 @@ class Workbench:
         from kgwb.ui.cell import AgentCell
         from kgwb.ui.session import session_of
 
-        run = self._latest_run()
-        return AgentCell(session_of(run), agent)
+        return AgentCell(session_of(self._latest_run()), agent)
 
     def debug(self, question: str | Run | None = None) -> Debugger:
         """Return the debugger widget of a question or of a run; nothing is executed yet.
@@ -260,8 +240,7 @@ class Workbench:
         from kgwb.ui.session import session_of
         from kgwb.ui.subgraph import SubgraphPanel
 
-        shown_run = run or self._latest_run()
-        return SubgraphPanel(session_of(shown_run))
+        return SubgraphPanel(session_of(run or self._latest_run()))
 
     def chat(self) -> Chat:
         """Return the widget of the dialogue, in which any turn can be opened in the debugger."""
@@ -275,20 +254,17 @@ class Workbench:
         Raises SettingError, with an example, if there are none.
         """
         if not self.runs:
-            hint = "ask one first: workbench.ask('Who ...?')"
-            raise SettingError("no question has been asked yet", hint=hint)
+            raise SettingError(
+                "no question has been asked yet", hint="ask one first: workbench.ask('Who ...?')"
+            )
         return self.runs[-1]
 
     def __repr__(self) -> str:
         """Return the system, the graph, each model by its agent, and the number of finished turns."""
-        parts = [f"{self.system.name} on {self.kg.source}"]
-        for agent, agent_model in self.models.items():
-            label = agent or "model"
-            parts.append(f"{label} {agent_model.name}")
-        turn_count = len(self.dialogue.turns)
-        parts.append(f"{turn_count} turns")
-        listed = ", ".join(parts)
-        return f"Workbench({listed})"
+        models = [f"{agent or 'model'} {model.name}" for agent, model in self.models.items()]
+        turns = f"{len(self.dialogue.turns)} turns"
+        parts = [f"{self.system.name} on {self.kg.source}", *models, turns]
+        return f"Workbench({', '.join(parts)})"
 
 
 def debug(
@@ -311,8 +287,7 @@ def debug(
         return debug_question(run, question, **options)
     if isinstance(run, Workbench):
         return run.debug()
-    opened_run = _run_of(run)
-    return Debugger(session_of(opened_run))
+    return Debugger(session_of(_run_of(run)))
 
 
 def compare(
@@ -325,16 +300,12 @@ def compare(
     """
     from kgwb.ui.debugger import ComparisonPanel
 
-    first_run = _run_of(first)
-    second_run = _run_of(second)
-    return ComparisonPanel(first_run, second_run, names)
+    return ComparisonPanel(_run_of(first), _run_of(second), names)
 
 
 def _run_of(run: Run | str | Path) -> Run:
     """Return a run as it is, or replay it from the file of a saved run. Raises RunFileError."""
-    if isinstance(run, Run):
-        return run
-    return load_run(run)
+    return run if isinstance(run, Run) else load_run(run)
 
 
 @cache
@@ -346,17 +317,12 @@ def list_recordings() -> Mapping[str, Path]:
     computed once in a process.
     """
     folder = disk.shipped_folder("recordings")
-    files = folder.glob(f"*/*/*{RECORDING_SUFFIX}")
-    recordings = {}
-    for file in sorted(files, key=_recording_order):
-        name = file.relative_to(folder).as_posix()
-        recordings[name.removesuffix(RECORDING_SUFFIX)] = file
-    return recordings
-
-
-def _recording_order(file: Path) -> tuple[Path, int, Path]:
-    """Return the sort key of a recording's file; of two numbers the longer one is the greater."""
-    return file.parent, len(file.name), file
+    files = list(folder.glob(f"*/*/*{RECORDING_SUFFIX}"))
+    files.sort(key=lambda file: (file.parent, len(file.name), file))  # 10 comes after 9
+    names = [file.relative_to(folder).as_posix() for file in files]
+    return {
+        name.removesuffix(RECORDING_SUFFIX): file for name, file in zip(names, files, strict=True)
+    }
 
 
 def recording(name: str, *, kg: Graph | None = None, model: ChatModel | str | None = None) -> Run:
@@ -369,7 +335,14 @@ def recording(name: str, *, kg: Graph | None = None, model: ChatModel | str | No
     """
     recordings = list_recordings()
     if name not in recordings:
-        raise _unknown_recording(name, list(recordings))
+        similar = difflib.get_close_matches(name, recordings, MAX_SIMILAR_NAMES)
+        examples = ", ".join(similar or list(recordings)[:MAX_SIMILAR_NAMES])
+        raise InputError(
+            f"kgwb has no recording {name[:MAX_NAME_CHARS]!r}",
+            hint=f"name one, for example: {examples}"
+            if examples
+            else "install kgwb again: its recordings are missing",
+        )
     run = load_run(recordings[name], kg=kg)
     run.right_answer = _right_answer_of_recording(recordings[name])
     if model is not None:
@@ -394,19 +367,3 @@ def _right_answer_of_recording(file: Path) -> RightAnswer | None:
     number = int(file.name.removesuffix(RECORDING_SUFFIX))
     question = dict(disk.read_json_lines(questions_file))[number]
     return known_right_answer(question["answers"], question["answer_labels"])
-
-
-def _unknown_recording(name: str, known: list[str]) -> InputError:
-    """Return, without raising it, the error for the name of a recording that does not exist.
-
-    Its hint has up to MAX_SIMILAR_NAMES names that are similar, else the first ones of ``known``;
-    if none are known, it says to install kgwb again. The name is cut at MAX_NAME_CHARS characters.
-    """
-    shown_name = name[:MAX_NAME_CHARS]
-    hint = "install kgwb again: its recordings are missing"
-    if known:
-        similar = difflib.get_close_matches(name, known, MAX_SIMILAR_NAMES)
-        shown = similar or known[:MAX_SIMILAR_NAMES]
-        examples = ", ".join(shown)
-        hint = f"name one, for example: {examples}"
-    return InputError(f"kgwb has no recording {shown_name!r}", hint=hint)

@@ -405,8 +405,8 @@ def _as_double_quoted(match: re.Match[str]) -> str:
 
 def has_form(error: InvalidReplyError) -> bool:
     """Return whether the last of the invalid replies had the form of a reply, but failed a check."""
-    failed_checks = {check.name for check in error.attempts[-1].problems}
-    return failed_checks.isdisjoint({JSON_CHECK_NAME, SCHEMA_CHECK_NAME})
+    failed_checks = [check.name for check in error.attempts[-1].problems]
+    return JSON_CHECK_NAME not in failed_checks and SCHEMA_CHECK_NAME not in failed_checks
 
 
 # Asking models
@@ -562,14 +562,15 @@ def repair_messages(attempt: Attempt) -> tuple[Message, ...]:
 
     An empty reply is left out: some servers refuse an empty message.
     """
-    lines = ["That reply cannot be used:"]
-    for check in attempt.problems:
-        lines.append(f"- {check.name}: {check.problem}")
-    lines.append("Answer again, with nothing but the JSON object asked for.")
+    problems = [f"- {check.name}: {check.problem}" for check in attempt.problems]
+    lines = [
+        "That reply cannot be used:",
+        *problems,
+        "Answer again, with nothing but the JSON object asked for.",
+    ]
     complaint = Message("user", "\n".join(lines))
-    if not attempt.reply.strip():
-        return (complaint,)
-    return (Message("assistant", attempt.reply), complaint)
+    reply = [Message("assistant", attempt.reply)] if attempt.reply.strip() else []
+    return (*reply, complaint)
 
 
 ToolType = TypeVar("ToolType", bound="type[Tool]")
@@ -637,19 +638,14 @@ def tool_from_function(function: Callable[..., Any], *, kind: AgentKind = "code"
 
         Raises ValueError for another number of arguments than it has after the ``*``.
         """
-        arguments = {}
-        for name in fields:
-            arguments[name] = getattr(self, name)
-        for name, value in zip(given_by_system, rest, strict=True):
-            arguments[name] = value
-        return function(**arguments)
+        arguments = {name: getattr(self, name) for name in fields}
+        return function(**arguments, **dict(zip(given_by_system, rest, strict=True)))
 
     tool_name = function.__name__
     tool_type: Any = Literal[tool_name]
     tool_class = create_model(tool_name, __base__=Tool, tool=(tool_type, ...), **fields)
     tool_class.use = use  # type: ignore[method-assign]
-    decorate = tool(tool_name, kind=kind)
-    return decorate(tool_class)
+    return tool(tool_name, kind=kind)(tool_class)
 
 
 @frozen
@@ -665,9 +661,7 @@ class ToolUse:
 
         These are lines: the thought, the tool as JSON, and each result.
         """
-        results = self.result
-        if not isinstance(results, tuple):
-            results = (results,)
+        results = self.result if isinstance(self.result, tuple) else (self.result,)
         tool = self.tool.model_dump_json()
         shown = "\n".join(map(text_for_model, results))
         return f"{self.thought}\n{tool}\n{shown}"
@@ -701,19 +695,16 @@ def act(
     reply_class = _action_reply(tuple(tools))
     uses: list[ToolUse] = []
     for turn in range(1, limit + 1):
-        texts = []
-        for number, use in enumerate([*before, *uses], 1):
-            texts.append(f"{number}. {use}")
+        texts = [f"{number}. {use}" for number, use in enumerate([*before, *uses], 1)]
         turn_variables = {
             **variables,
             "so_far": "\n\n".join(texts) or "nothing yet",
             "left": limit - turn + 1,
         }
         reply: Any = ask(prompt, turn_variables, reply_class, run, checks=checks)
-        action = reply.action
-        result = use_tool(action, f"turn {turn}", run)
-        uses.append(ToolUse(reply.thought, action, result))
-        if action.ends:
+        result = use_tool(reply.action, f"turn {turn}", run)
+        uses.append(ToolUse(reply.thought, reply.action, result))
+        if reply.action.ends:
             break
     return tuple(uses)
 
@@ -780,7 +771,7 @@ def label_terms(terms: Iterable[Term], run: Run) -> dict[Term, str]:
 
     A blank node is NAMELESS. Names are asked of the graph with one request for all IRIs.
     """
-    labels = {}
+    labels: dict[Term, str] = {}
     for term in terms:
         labels[term] = NAMELESS if isinstance(term, BNode) else str(term)
     iris = [term for term in labels if isinstance(term, URIRef)]
@@ -791,10 +782,8 @@ def label_terms(terms: Iterable[Term], run: Run) -> dict[Term, str]:
 
 def get_names_in_rows(rows: Iterable[Row], kg: Graph) -> Mapping[URIRef, str]:
     """Return the display names of the IRIs in some rows, by IRI, with one request to the graph for all."""
-    iris: set[URIRef] = set()
-    for row in rows:
-        iris.update(cell for cell in row if isinstance(cell, URIRef))
-    return kg.names(sorted(iris))
+    cells = chain.from_iterable(rows)
+    return kg.names(sorted({cell for cell in cells if isinstance(cell, URIRef)}))
 
 
 def find_row_support(

@@ -28,7 +28,6 @@ from typing import (
     Annotated,
     Any,
     Literal,
-    Protocol,
     TypeVar,
     Union,
     get_args,
@@ -112,18 +111,14 @@ def _items_match(items: Sequence[Any], promised: Sequence[Any]) -> bool:
     ``promised`` are these types; "..." as the second allows any number of the first.
     """
     if len(promised) == 2 and promised[1] is Ellipsis:
-        item_type = promised[0]
-        return all(matches_type(item, item_type) for item in items)
-    if len(items) != len(promised):
-        return False
-    return all(map(matches_type, items, promised))
+        return all(matches_type(item, promised[0]) for item in items)
+    return len(items) == len(promised) and all(map(matches_type, items, promised))
 
 
 def _is_same_class(actual: type, promised: type) -> bool:
     """Return whether a class, or one that it derives from, has the name and module of another."""
     place = (promised.__module__, promised.__qualname__)
-    places = [(base.__module__, base.__qualname__) for base in actual.__mro__]
-    return place in places
+    return any((base.__module__, base.__qualname__) == place for base in actual.__mro__)
 
 
 def type_text(promised: Any) -> str:
@@ -146,13 +141,6 @@ def value_text(value: Any) -> str:
 
 PACKAGE_FOLDER = Path(__file__).parent.parent
 """The folder of kgwb's own modules."""
-
-
-class _FailingRun(Protocol):
-    """What is needed of a run here: the error of its latest execution."""
-
-    @property
-    def error(self) -> KgwbError | None: ...
 
 
 def explain_failure(error: Exception, agent: str = "") -> AgentFailedError:
@@ -183,23 +171,17 @@ def last_own_frame(error: BaseException) -> traceback.FrameSummary | None:
 
     Frames of Python itself, of installed packages and of kgwb are not the person's own.
     """
-    frames = traceback.extract_tb(error.__traceback__)
     folders = sysconfig.get_paths()
-    foreign = (
-        folders["stdlib"],
-        folders["purelib"],
-        folders["platlib"],
-        str(PACKAGE_FOLDER),
-        "<",
-    )
-    for frame in reversed(frames):
+    installed = [folders[name] for name in ("stdlib", "purelib", "platlib")]
+    foreign = (*installed, str(PACKAGE_FOLDER), "<")
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
         if not frame.filename.startswith(foreign):
             return frame
     return None
 
 
 @contextmanager
-def explained_failure(run: _FailingRun) -> Iterator[None]:
+def explained_failure(run: Any) -> Iterator[None]:
     """Raise the run's AgentFailedError in place of the error of its system's code, for the code inside.
 
     The code inside executes the run. Where a person reads the message and not a traceback, as in
@@ -293,13 +275,10 @@ def call_in_its_place(
     """
     if earlier is None or not earlier.done or earlier.inputs != step.inputs:
         return None
-    position = len(step.calls)
-    if position >= len(earlier.calls):
-        return None
-    call = calls.get(earlier.calls[position])
-    if call is None or call.kind != kind:
-        return None
-    return call
+    for key in earlier.calls[len(step.calls) :][:1]:
+        if key in calls and calls[key].kind == kind:
+            return calls[key]
+    return None
 
 
 def recorded_call_of(step: Step, kind: str, calls: Iterable[Call]) -> Call | None:
@@ -337,28 +316,14 @@ def find_cut_result(answer: Answer, used_calls: Iterable[Call]) -> ResultSet | N
     For a count only the last query is looked at: a system counts again, by another query, where a
     list was cut. ``used_calls`` are the recorded calls that the answer was made from.
     """
-    cut_calls = list(filter(_is_cut, used_calls))
-    if not cut_calls:
-        return None
-    queries = answer.queries
-    if answer.kind == "count":
-        queries = queries[-1:]
-    sent_queries = [query.strip() for query in queries]
-    for call in cut_calls:
-        if _is_one_of(call.request["query"], sent_queries):
-            result: ResultSet = call.result
-            return result
+    queries = answer.queries[-1:] if answer.kind == "count" else answer.queries
+    sent = tuple(filter(None, map(str.strip, queries)))
+    for call in used_calls:
+        is_cut = call.kind == "select" and isinstance(call.result, ResultSet) and call.result.cut
+        # PREFIX lines may have been put before the query.
+        if is_cut and call.request["query"].strip().endswith(sent):
+            return call.result  # type: ignore[no-any-return]
     return None
-
-
-def _is_cut(call: Call) -> bool:
-    """Return whether a call is a SELECT whose rows were cut."""
-    return call.kind == "select" and isinstance(call.result, ResultSet) and call.result.cut
-
-
-def _is_one_of(sent: str, queries: Sequence[str]) -> bool:
-    """Return whether a query that was sent is one of these, perhaps with PREFIX lines before it."""
-    return any(query and sent.strip().endswith(query) for query in queries)
 
 
 CHANGING_FUNCTIONS = ("NOW", "RAND", "UUID", "STRUUID")
@@ -369,9 +334,7 @@ _CHANGING_WORD = re.compile(rf"\b(?:{'|'.join(CHANGING_FUNCTIONS)})\b", re.IGNOR
 
 def remark_on_changing_queries(answer: Answer) -> Answer:
     """Return an answer with a remark if one of its queries calls one of CHANGING_FUNCTIONS, else as it is."""
-    called: dict[str, None] = {}
-    for query in answer.queries:
-        called.update(dict.fromkeys(_find_changing_functions(query)))
+    called = dict.fromkeys(chain.from_iterable(map(_find_changing_functions, answer.queries)))
     if not called:
         return answer
     functions = list_first([f"{name}()" for name in called])
@@ -383,16 +346,11 @@ def _find_changing_functions(query: str) -> list[str]:
     """Return the CHANGING_FUNCTIONS that a query calls; none of a text that is not a query."""
     if not _CHANGING_WORD.search(query):
         return []
-    try:
-        tokens = tokenize(query).tokens
-    except GraphError:
-        return []
-    called = []
-    for function, bracket in pairwise(tokens):
-        name = function[0].upper()
-        if name in CHANGING_FUNCTIONS and bracket[0] == "(":
-            called.append(name)
-    return called
+    with suppress(GraphError):
+        pairs = pairwise(tokenize(query).tokens)
+        called = [function[0].upper() for function, bracket in pairs if bracket[0] == "("]
+        return [name for name in called if name in CHANGING_FUNCTIONS]
+    return []
 
 
 MAX_INTEGER = 2**63 - 1
@@ -580,11 +538,8 @@ def _choose_ends(ends: set[URIRef], texts: Sequence[str], answer: Answer) -> Seq
         return sorted(ends)
     names = dict(answer.names)
     asked = content_words(" ".join(texts))
-    chosen = []
-    for end in sorted(ends):
-        if asked & content_words(names.get(end) or name_from_iri(end)):
-            chosen.append(end)
-    return chosen[:MAX_MET_THINGS]
+    words = {end: content_words(names.get(end) or name_from_iri(end)) for end in sorted(ends)}
+    return [end for end in words if asked & words[end]][:MAX_MET_THINGS]
 
 
 def _find_ends(answer: Answer, kg: Graph) -> set[URIRef]:
@@ -789,13 +744,12 @@ def _was_reached(iri: URIRef | None, run: Any) -> bool:
 def _is_surname(reading: NameReading, named: _Named) -> bool:
     """Return whether a name is the surname alone of the one person found that has it."""
     ending = f" {reading.name}".casefold()
-    types: list[str] = []
-    for candidate in named.candidates:
-        if candidate.iri == named.iri:
-            types += candidate.types
-        elif candidate.label.casefold().endswith(ending):
-            return False
-    is_person = not PEOPLE.isdisjoint(" ".join(types).casefold().split())
+    own = [candidate for candidate in named.candidates if candidate.iri == named.iri]
+    others = [candidate.label for candidate in named.candidates if candidate not in own]
+    if any(label.casefold().endswith(ending) for label in others):
+        return False
+    types = " ".join(chain.from_iterable(candidate.types for candidate in own))
+    is_person = not PEOPLE.isdisjoint(types.casefold().split())
     return is_person and named.labels[0].casefold().endswith(ending)
 
 
@@ -817,9 +771,9 @@ def _find_twins(
     own = [each for each in candidates if each.iri == named.iri]
     meant = {each.iri for each in (named, *others)}
     twins = []
-    for candidate in candidates:
+    for candidate in candidates if own else ():
         is_twin = compare_names(named.labels[0], candidate.label) == SAME
-        if own and is_twin and candidate.iri not in meant:
+        if is_twin and candidate.iri not in meant:
             twins.append(candidate)
     if not twins or not _is_in(texts, named, others):
         return None

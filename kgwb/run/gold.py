@@ -132,18 +132,12 @@ def collect_iris(outputs: Iterable[Any], read: Callable[[Any], Iterable[Any]]) -
 def get_output(run: Any, key: str) -> Any:
     """Return the output of a step of a Run; None if there is no such step or it is not done."""
     step = run.steps_by_key.get(key)
-    if step is None or not step.done:
-        return None
-    return step.output
+    return step.output if step and step.done else None
 
 
 def list_outputs(run: Any, agent: str) -> list[Any]:
     """Return the outputs of the steps of an agent that are done, in the order of a Run."""
-    outputs = []
-    for step in run.steps:
-        if step.agent == agent and step.done:
-            outputs.append(step.output)
-    return outputs
+    return [step.output for step in run.steps if step.agent == agent and step.done]
 
 
 def parse_gold_query(sparql: str, vocabulary: Vocabulary) -> GoldQuery | None:
@@ -159,10 +153,7 @@ def parse_gold_query(sparql: str, vocabulary: Vocabulary) -> GoldQuery | None:
         parts = analyze_query(sparql)
     except GraphError:
         return None
-    patterns = []
-    for pattern in parts.patterns:
-        if _is_about_question(pattern, vocabulary):
-            patterns.append(pattern)
+    patterns = [each for each in parts.patterns if _is_about_question(each, vocabulary)]
     if not patterns:
         return None
 
@@ -180,18 +171,13 @@ def parse_gold_query(sparql: str, vocabulary: Vocabulary) -> GoldQuery | None:
 def _is_about_question(pattern: TriplePattern, vocabulary: Vocabulary) -> bool:
     """Return whether the predicate of a pattern is an IRI that the vocabulary does not exclude."""
     _, predicate, _ = pattern
-    if not predicate.startswith("<"):
-        return False
-    return URIRef(predicate[1:-1]) not in vocabulary.excluded_predicates
+    is_iri = predicate.startswith("<")
+    return is_iri and URIRef(predicate[1:-1]) not in vocabulary.excluded_predicates
 
 
 def _ends_of(patterns: Iterable[TriplePattern]) -> list[str]:
     """Return subject and object of each pattern, in order; ends that occur again are repeated."""
-    ends = []
-    for subject, _, object_ in patterns:
-        ends.append(subject)
-        ends.append(object_)
-    return ends
+    return list(chain.from_iterable((subject, object_) for subject, _, object_ in patterns))
 
 
 MAX_ALIGNED_FACTS = 4
@@ -282,12 +268,8 @@ def _name_similarity(alignment: Alignment[F], names: Mapping[str, str]) -> float
     Each similarity is the ratio of matching characters, 0 to 1, regardless of letter case. Unknowns
     do not count. A term without a name is compared as it is written.
     """
-    pairs = []
-    for fact, (pattern, _) in alignment.facts.items():
-        pairs.append((fact.relation, pattern[1]))
-    for end, term in alignment.ends.items():
-        if not _is_unknown(end):
-            pairs.append((end, term))
+    pairs = [(fact.relation, pattern[1]) for fact, (pattern, _) in alignment.facts.items()]
+    pairs += [(end, term) for end, term in alignment.ends.items() if not _is_unknown(end)]
     similarity = 0.0
     for words, term in pairs:
         name = names.get(term, term)
@@ -311,14 +293,14 @@ def reword_fact(
     """
     question = question.casefold()
     (_, predicate, _), _ = alignment.facts[fact]
-    ends = []
-    for end in fact.ends:
-        label = names.get(alignment.ends[end], end)
-        ends.append(_choose_words(end, label, question))
+    labels = [names.get(alignment.ends[end], end) for end in fact.ends]
+    subject, object_ = [
+        _choose_words(*pair, question) for pair in zip(fact.ends, labels, strict=True)
+    ]
     relation = fact.relation
     if not _contains_word(relation, question):
         relation = names.get(predicate, relation)
-    return ends[0], relation, ends[1]
+    return subject, relation, object_
 
 
 def _choose_words(words: str, label: str, question: str) -> str:

@@ -57,11 +57,7 @@ def open_models(models: Models) -> dict[str, ChatModel]:
         return {}
     if not isinstance(models, Mapping):
         models = {"": models}
-    opened = {}
-    for agent_name, model in models.items():
-        if model is not None:
-            opened[agent_name] = open_model(model)
-    return opened
+    return {user: open_model(model) for user, model in models.items() if model is not None}
 
 
 class StandIn:
@@ -113,11 +109,8 @@ class Replay(ChatModel):
         entries = RunFile(path).entries()
         with damage_errors(path):
             for entry in entries:
-                if "call" not in entry:
-                    continue
-                data = entry["call"]
-                if data["kind"] == "model":
-                    call = Call.from_data(data)
+                if "call" in entry and entry["call"]["kind"] == "model":
+                    call = Call.from_data(entry["call"])
                     replies.append((call.request["content"], call.result))
             return cls(replies, name=f"replay:{path.name}")
 
@@ -267,17 +260,13 @@ def request_of_call(
     if "options" in content:
         content = _named_as_recorded(content["options"])
     temperature = content["temperature"]
-    if temperature is None:
-        temperature = DEFAULT_TEMPERATURE
     seed = content["seed"]
-    if seed is not None:
-        seed = seed_of_repeat(seed, number)
     return ChatRequest(
         task=call.request["task"],
         messages=tuple(messages),
         schema=content["schema"],
-        temperature=temperature,
-        seed=seed,
+        temperature=DEFAULT_TEMPERATURE if temperature is None else temperature,
+        seed=None if seed is None else seed_of_repeat(seed, number),
         max_output_tokens=content["max_output_tokens"] or DEFAULT_MAX_TOKENS,
         tools=tools,
     )

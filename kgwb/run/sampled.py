@@ -13,7 +13,7 @@ from kgwb.kg.base import Graph
 from kgwb.llm.base import ChatModel, ChatReply, ChatRequest, seed_of_repeat
 from kgwb.records import decision_of, frozen
 from kgwb.run.differences import output_lines
-from kgwb.run.models import check_times
+from kgwb.run.models import StandIn, check_times
 from kgwb.run.prompts import Prompts
 from kgwb.run.run import Run
 from kgwb.text import shorten, single_line
@@ -44,21 +44,16 @@ class SampledDecision:
         """Return "4 of 5 director", and for several models "m1 4 of 5, m2 1 of 5: director"."""
         if len(self.asked) == 1:
             return f"{self.models.total()} of {self.asked.total()} {self.text}"
-        counts = []
-        for model, times in self.asked.items():
-            decided = self.models[model]
-            counts.append(f"{model} {decided} of {times}")
-        listed = ", ".join(counts)
-        return f"{listed}: {self.text}"
+        asked = self.asked.items()
+        counts = [f"{model} {self.models[model]} of {times}" for model, times in asked]
+        return f"{', '.join(counts)}: {self.text}"
 
 
-class _Varied:
+class _Varied(StandIn):
     """A model that gets another seed each time, and counts its calls and tokens."""
 
     def __init__(self, model: ChatModel, number: int, usage: Counter[str]) -> None:
-        self.model = model
-        self.name = model.name
-        self.remote = model.remote
+        super().__init__(model, model.name)
         self.number = number
         """0 for the first time, which has the seed of the request."""
         self.usage = usage
@@ -69,7 +64,7 @@ class _Varied:
         """Ask the model with the seed of this repeat, if there is any; count the call and tokens."""
         if request.seed is not None:
             request = replace(request, seed=seed_of_repeat(request.seed, self.number))
-        reply = self.model.complete(request, kg, cancel)
+        reply = super().complete(request, kg, cancel)
         self.usage["calls"] += 1
         self.usage["tokens"] += reply.prompt_tokens + reply.completion_tokens
         return reply

@@ -101,7 +101,7 @@ class _StoreFile:
         self._database.execute("PRAGMA synchronous = OFF")
         self._database.execute("PRAGMA journal_mode = TRUNCATE")  # not a new file for each write
         self._database.executescript(_SCHEMA)
-        self._page_bytes = int(self._database.execute("PRAGMA page_size").fetchone()[0])
+        self._page_bytes = self._number("PRAGMA page_size")
 
     @classmethod
     def acquire(cls, path: Path) -> _StoreFile:
@@ -163,6 +163,11 @@ class _StoreFile:
         self.remember(address, call, len(data))
         return call
 
+    def _number(self, sql: str) -> int:
+        """Return the number that a statement has as its result. Raises sqlite3.Error."""
+        row = self.query(sql)
+        return int(row[0]) if row else 0
+
     def query(self, sql: str, *parameters: object) -> tuple[Any, ...] | None:
         """Execute a statement, and return its first row, if it has one. Raises sqlite3.Error."""
         with self._lock:
@@ -187,12 +192,9 @@ class _StoreFile:
     def keep_within(self, max_bytes: int) -> None:
         """Drop the oldest calls while the store is too large. The file itself keeps its size."""
         while True:
-            (pages,) = self.query("PRAGMA page_count") or (0,)
-            (free_pages,) = self.query("PRAGMA freelist_count") or (0,)
-            if (pages - free_pages) * self._page_bytes <= max_bytes:
-                return
-            (count,) = self.query("SELECT count(*) FROM calls") or (0,)
-            if not count:
+            pages = self._number("PRAGMA page_count") - self._number("PRAGMA freelist_count")
+            count = self._number("SELECT count(*) FROM calls")
+            if pages * self._page_bytes <= max_bytes or not count:
                 return
             self._remembered.clear()
             self.query(
@@ -343,11 +345,9 @@ class CallStore:
         call ``poll()`` every POLL_INTERVAL_S. Other calls are made without waiting. Raises what
         ``make`` and ``poll`` raise; nothing is stored then.
         """
-        if kind != "model":
-            return self.find(key) or self.make(make)
         call = self.find(key)
-        if call is not None:
-            return call
+        if call is not None or kind != "model":
+            return call or self.make(make)
         address = self._address(key, kind)
         with self._claimed_in_process(address, poll) as has_waited:
             # Another one may have made it meanwhile.
