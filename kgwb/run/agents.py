@@ -440,7 +440,7 @@ class System:
                 stages.update(dict.fromkeys(names_of_agents.split(), stage))
             return stages
         titles = [title for title, _ in self.stages if title]
-        names = tell_apart((OTHER_STAGE, *titles), (_shorten_title, str))
+        names = tell_apart((None, *titles), (_shorten_title, _keep_title, _mark_title))
         for title, agents in self.stages:
             if title:
                 stages.update(dict.fromkeys(agents, names[title]))
@@ -523,9 +523,20 @@ def _prompt_of(agent: str, system: System) -> str:
     return f"{min(found, key=len).partition(agent)[0]}{agent}*"
 
 
-def _shorten_title(title: str) -> str:
-    """Return a stage's title in lower case, without the sign of a stage that is repeated."""
-    return title.removesuffix(" ↻").lower()
+def _shorten_title(title: str | None) -> str:
+    """Return a stage's title in lower case, without the sign of a stage that is repeated.
+
+    None stands for what is in no stage, which is OTHER_STAGE.
+    """
+    return (title or OTHER_STAGE).removesuffix(" ↻").lower()
+
+
+def _keep_title(title: str | None) -> str:
+    return title or OTHER_STAGE
+
+
+def _mark_title(title: str | None) -> str:
+    return f"{title} (stage)" if title else OTHER_STAGE
 
 
 def _prompts_folder_beside(function: Any) -> Path | None:

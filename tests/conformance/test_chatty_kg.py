@@ -843,8 +843,8 @@ def test_section_5_1_1_candidates_are_told_apart(
 )
 @violated_by(
     LINKING,
-    'f"chosen by its label, {label!r}")',
-    'f"chosen by its label, {label!r}", others=candidates[1:])',
+    'f"chosen by its label, {chosen.label!r}")',
+    'f"chosen by its label, {chosen.label!r}", others=candidates[1:])',
 )
 @pytest.mark.parametrize(
     ("name", "entity", "goods", "found"),
