@@ -7,7 +7,7 @@ from typing import TypedDict
 import pytest
 import typing_extensions
 from rdflib import Literal
-from small import films
+from small import films, run_agent
 
 from kgwb.llm import Scripted
 from kgwb.run import Run, System, agent
@@ -73,17 +73,11 @@ class FoundToo(typing_extensions.TypedDict):
 
 @pytest.mark.parametrize("found", [Found, FoundToo])
 def test_an_output_may_be_a_typed_dict(found) -> None:
-    def find_name(text):
+    def find(text, run):
         return {"name": text}
 
-    find_name.__annotations__["return"] = found
-    find = agent("find")(find_name)
-
-    def answer_found(question, dialogue, run):
-        return Answer("list", text=find(question.text)["name"])
-
-    run = Run(System("finding", answer_found, [find]), "abc", kg=films(), models=None).go()
-    assert run.output("find") == {"name": "abc"}
+    find.__annotations__["return"] = found
+    assert run_agent(agent(find)).output("find") == {"name": "x"}
 
 
 def test_an_output_without_an_annotation_is_edited_saved_and_loaded(tmp_path) -> None:

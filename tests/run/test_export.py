@@ -17,6 +17,7 @@ from kgwb.errors import InputError, SettingError
 from kgwb.llm import Scripted
 from kgwb.llm.base import ChatRequest, Message
 from kgwb.run import Run, System, agent
+from kgwb.run.steps import used_calls
 
 NAMES = ("films/chatty_kg/1", "films/ragonite/1")
 KEY = "sk-proj-abcdef0123456789"
@@ -33,14 +34,9 @@ def spans(run: Run, tmp_path: Path) -> list[dict[str, Any]]:
     return spans_of_file(tmp_path / "trace.json")
 
 
-def used_calls(run: Run) -> Counter[str]:
-    """The calls of the latest execution by kind, each once."""
-    keys = {key for step in run.steps for key in step.calls}
-    return Counter(run.calls[key].kind for key in [*keys, *run.own_calls])
-
-
 def test_each_call_is_one_span(run: Run, spans: list[dict[str, Any]]) -> None:
-    calls = used_calls(run)
+    calls = Counter(call.kind for call in used_calls(run.steps, run.calls))
+    calls.update(run.calls[key].kind for key in run.own_calls)
     assert len(of_kind(spans, "LLM")) == calls["model"] == run.totals.model_calls
     assert len(of_kind(spans, "RETRIEVER")) == calls["search"] + calls["exact"] + calls["nearest"]
     assert len(of_kind(spans, "RERANKER")) == calls["similarity"]
@@ -88,15 +84,12 @@ def test_a_model_call_has_messages_reply_and_tokens(run: Run, spans: list[dict[s
         reply = attributes["llm.output_messages.0.message.content"]
         tokens = attributes["llm.token_count.prompt"], attributes["llm.token_count.completion"]
         shown.append((messages, reply, tuple(map(int, tokens))))
-    calls = [call for call in run.calls.values() if call.kind == "model"]
-    expected = [
-        (
-            call.request["content"]["messages"],
-            call.result.text,
-            (call.result.prompt_tokens, call.result.completion_tokens),
-        )
-        for call in calls
-    ]
+    expected = []
+    for call in run.calls.values():
+        if call.kind == "model":
+            reply = call.result
+            counts = reply.prompt_tokens, reply.completion_tokens
+            expected.append((call.request["content"]["messages"], reply.text, counts))
     assert sorted(shown, key=str) == sorted(expected, key=str)
 
 
@@ -107,8 +100,7 @@ def test_a_search_has_what_was_sought_and_found_and_a_model_call_its_model(
     sought = {attributes["input.value"] for attributes in shown}
     first = {attributes.get("retrieval.documents.0.document.id") for attributes in shown}
     models = {span["attributes"]["llm.model_name"] for span in of_kind(spans, "LLM")}
-    for key in {key for step in run.steps for key in step.calls}:
-        call = run.calls[key]
+    for call in used_calls(run.steps, run.calls):
         if call.kind in ("search", "nearest"):
             assert (call.request.get("text") or call.request["phrase"]) in sought
         if call.kind == "search" and call.result.hits:

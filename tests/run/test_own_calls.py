@@ -57,12 +57,10 @@ def greet_twice(name: str, run: Run) -> str:
 
 def test_a_request_that_is_sent_again_is_another_call() -> None:
     run = run_agent(greet_twice, Scripted({"greet": ["hello", "again"]}))
-    calls = list(run.calls.values())
-    assert [call.repeat for call in calls] == [0, 1]
-    assert [call.key for call in calls] == [
-        call_key("model", call.request, call.repeat) for call in calls
-    ]
-    assert run.answer is not None and run.answer.text == "helloagain"
+    keys = [call_key("model", call.request, call.repeat) for call in run.calls.values()]
+    assert [*run.calls] == keys
+    assert [call.repeat for call in run.calls.values()] == [0, 1]
+    assert run.output("greet_twice") == "helloagain"
 
 
 def test_a_call_outside_of_all_agents_is_recorded_and_belongs_to_no_step() -> None:
@@ -185,13 +183,7 @@ class Counted(Reply):
 def test_a_reply_that_is_put_in_passes_the_same_checks(tmp_path: Path) -> None:
     (tmp_path / "count.md").write_text("[user]\nHow many? {{text}}\n")
     model = Scripted(lambda request: '{"number": 4}')
-    system = System(
-        "counting",
-        lambda question, dialogue, run: Answer("list", text=str(count_films(question.text, run))),
-        [count_films],
-        prompts=tmp_path,
-    )
-    run = Run(system, "Who?", kg=films(), models=model).go()
+    run = run_agent(count_films, model, prompts=tmp_path)
     assert run.fork().edit_reply("count_films", '{"number": 6}').go().output("count_films") == 6
     wrong = run.fork().edit_reply("count_films", '{"number": 5}').go()
     assert [attempt.accepted for attempt in wrong["count_films"].attempts] == [False, True]

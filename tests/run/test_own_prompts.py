@@ -93,17 +93,17 @@ def test_prompts_in_the_code_are_edited_and_saved_where_the_person_says(tmp_path
     assert "Mine." in other.record.used_prompts["sayer/say"]
 
 
-def test_a_wrong_prompt_in_the_code_is_said_when_the_system_is_made(tmp_path: Path) -> None:
-    wrong = PROMPT.replace("variables: question", "variables: query")
-    with pytest.raises(PromptError, match=r"uses \{\{question\}\}"):
-        resolve_system(write_system(tmp_path, f", prompts={{'sayer/say': {wrong!r}}}"))
-
-
-def test_a_wrong_reply_class_in_a_header_is_said(tmp_path: Path) -> None:
-    wrong = PROMPT.replace("SayReply", "Wrong")
-    system = resolve_system(write_system(tmp_path, f", prompts={{'sayer/say': {wrong!r}}}"))
-    with pytest.raises(PromptError, match="its agent asks for SayReply"):
-        ask(system)
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("variables: question", "variables: query", r"uses \{\{question\}\}"),
+        ("SayReply", "Wrong", "its agent asks for SayReply"),
+    ],
+)
+def test_a_wrong_prompt_in_the_code_is_said(tmp_path: Path, old: str, new: str, said: str) -> None:
+    wrong = PROMPT.replace(old, new)
+    with pytest.raises(PromptError, match=said):
+        ask(write_system(tmp_path, f", prompts={{'sayer/say': {wrong!r}}}"))
 
 
 def test_a_script_is_not_opened_on_the_word_of_a_file(tmp_path: Path) -> None:
