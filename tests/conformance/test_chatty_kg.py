@@ -913,8 +913,8 @@ def test_algorithm_2_line_6_the_model_chooses_every_vertex(name: str, expected: 
 )
 @violated_by(
     LINKING,
-    'return "" if reply.label in labels else',
-    'return "" if find_label(reply.label, labels) else',
+    'return "" if chosen in listed else',
+    'return "" if find_label(chosen, listed) else',
 )
 @violated_by(
     LINKING,
