@@ -13,14 +13,13 @@ from __future__ import annotations
 import hashlib
 import importlib
 import json
-import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from copy import copy
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
-from functools import lru_cache, partial
+from functools import partial
 from itertools import chain
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
@@ -367,18 +366,7 @@ def hash_call(kind: str, request_json: str, repeat: int) -> str:
 
 def utc_now() -> str:
     """Return the present time: UTC, ISO 8601 with milliseconds."""
-    milliseconds = time.time_ns() // 1_000_000
-    second, millisecond = divmod(milliseconds, 1000)
-    return f"{_second_to_text(second)}.{millisecond:03d}+00:00"
-
-
-@lru_cache(maxsize=1)
-def _second_to_text(second: int) -> str:
-    """Return a second since 1970 as "2026-11-21T21:24:43": UTC, ISO 8601.
-
-    The latest one is kept: most calls begin in the same second as the one before.
-    """
-    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 # Steps

@@ -918,8 +918,8 @@ def test_algorithm_2_line_6_the_model_chooses_every_vertex(name: str, expected: 
 )
 @violated_by(
     LINKING,
-    "if label is None:\n        return Link(entity, None,",
-    "if label is None:\n        return Link(entity, candidates[0],",
+    "if chosen is None:\n        return Link(entity, None,",
+    "if chosen is None:\n        return Link(entity, candidates[0],",
 )
 @pytest.mark.parametrize("invalid", ["no JSON", {"label": "Arrivals"}, {"label": "arrival"}])
 def test_algorithm_2_line_7_a_vertex_outside_the_list_is_asked_for_again(invalid: Any) -> None:
