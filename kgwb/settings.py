@@ -8,7 +8,7 @@ has a subclass in its folder.
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, fields
+from dataclasses import fields
 from types import NoneType
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args, get_type_hints
 
@@ -36,8 +36,6 @@ The annotations of such a class must not be strings, so ``from __future__ import
 missing here: pydantic would look their names up where the first settings are made, and ``Literal``
 may be rdflib's there.
 """
-_PLAIN_TYPES = (str, int, float, bool, NoneType)
-"""Types of values that have nothing in them that could be changed."""
 
 
 @dataclass(frozen=True, kw_only=True, config=DEFERRED_CONFIG)
@@ -235,10 +233,7 @@ class Settings:
 
     def to_data(self) -> dict[str, Any]:
         """Return the settings as JSON data, by name."""
-        values = {name: getattr(self, name) for name in self.setting_names()}
-        if all(isinstance(value, _PLAIN_TYPES) for value in values.values()):
-            return values
-        return asdict(self)  # slower: it copies each value, with what is in it
+        return {name: getattr(self, name) for name in self.setting_names()}
 
 
 def _setting_error(

@@ -526,14 +526,9 @@ def _prompts_folder_beside(function: Any) -> Path | None:
 
 
 def _takes_arguments(function: Callable[..., Any], number: int) -> bool:
-    """Return whether a function can be called with so many positional arguments.
-
-    It counts as one that can if Python knows no signature of it.
-    """
+    """Return whether a function can be called with so many positional arguments."""
     try:
         inspect.signature(function).bind(*range(number))
-    except ValueError:
-        return True
     except TypeError:
         return False
     return True

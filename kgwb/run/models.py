@@ -114,10 +114,6 @@ class Replay(ChatModel):
                     replies.append((call.request["content"], call.result))
             return cls(replies, name=f"replay:{path.name}")
 
-    def __repr__(self) -> str:
-        number = sum(len(replies) for replies in self._replies.values())
-        return f"Replay({self.name!r}, {number} replies)"
-
     def complete(
         self, request: ChatRequest, kg: Graph | None, cancel: threading.Event
     ) -> ChatReply:
@@ -186,9 +182,6 @@ class NewReply(Record):
     prompt_tokens: int
     completion_tokens: int
     seconds: float
-
-    def __str__(self) -> str:
-        return self.text
 
 
 @frozen

@@ -662,9 +662,6 @@ class ConversationFile:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path).expanduser()
 
-    def __repr__(self) -> str:
-        return f"ConversationFile({str(self.path)!r})"
-
     def read(self) -> tuple[KeptConversation, ...]:
         """Return the conversations in the file, the one that was written last at the end.
 

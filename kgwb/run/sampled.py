@@ -80,9 +80,6 @@ class StepSample:
     """The calls that were made, with further attempts after invalid replies."""
     tokens: int
 
-    def __str__(self) -> str:
-        return ", ".join(map(str, self.decisions))
-
 
 def sample_step(  # what is asked, and how often
     run: Run,
