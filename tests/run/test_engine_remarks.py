@@ -54,18 +54,7 @@ def test_oxigraph(kg: Any, query: str, value: str, is_remarked: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("expression", "is_remarked"),
-    [
-        ("BIND(?a / ?b AS ?x)", True),
-        ("BIND(?a/2 AS ?x)", True),
-        ("BIND(1.0 * ?a AS ?x)", False),
-        ("FILTER(?a > 100)", True),
-        ("FILTER(?a >= -2.5)", True),
-        ("FILTER(?a < 100)", False),
-        ('FILTER(?a > "2020")', False),
-        ("FILTER(?a > ?b)", False),
-        ("FILTER(?a > 100 && isNumeric(?a))", False),
-    ],
+    ("expression", "is_remarked"), read_table(HERE / "remarks_on_virtuoso.jsonl")
 )
 def test_virtuoso_divides_integers_and_takes_texts_for_greater_than_numbers(
     expression: str, is_remarked: bool

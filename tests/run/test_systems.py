@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tables import read_table
 
 import kgwb
 from kgwb.errors import SettingError
@@ -94,16 +95,7 @@ def test_a_file_imports_what_is_beside_it(toy: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "said"),
-    [
-        ("nobody", "no system named 'nobody'"),
-        ("os", "no system named 'os'"),
-        ("./missing.py", "there is no Python file"),
-        ("nopackage.tog:SYSTEM", "nopackage.tog cannot be imported"),
-        ("mytoy.pipeline:OTHER", "has no value OTHER"),
-        ("mytoy.pipeline:answer", "is function, not a System"),
-        (7, "the type int cannot be used as a system"),
-    ],
+    ("source", "said"), read_table(Path(__file__).with_name("no_systems.jsonl"))
 )
 def test_what_is_no_system_is_said(toy: Path, source: object, said: str) -> None:
     with pytest.raises(SettingError) as error:
