@@ -24,6 +24,7 @@ from small import (
     keys,
     made_up,
 )
+from tables import read_table
 
 import kgwb
 from kgwb.errors import EmbeddingError, NotRecordedError, RunFileError, SettingError
@@ -219,34 +220,14 @@ def test_a_file_that_is_no_run_file_is_refused(
 
 
 @pytest.mark.parametrize(
-    ("change", "problem"),
-    [
-        (lambda lines: [lines[0], "{broken", *lines[1:]], "line 2 is not JSON"),
-        (
-            lambda lines: [lines[0], lines[1].replace("Split", "Spilt"), *lines[2:]],
-            "does not match its key",
-        ),
-        (
-            lambda lines: [lines[0], lines[1].replace('"reply":{"text"', '"reply":{"words"')],
-            "is damaged",
-        ),
-        (lambda lines: [lines[0], '{"call":{"kind":"dance"}}'], "is damaged"),
-        (lambda lines: [lines[0], "[]", "7"], "is damaged"),
-        (lambda lines: [lines[0].replace('"theta":3', '"theta":"three"')], "is damaged|theta"),
-        (
-            lambda lines: [lines[0].replace('"kgwb_run":1', '"kgwb_run":0')],
-            "format 0, by an older kgwb",
-        ),
-        (
-            lambda lines: [lines[0].replace('"kgwb_run":1', '"kgwb_run":99')],
-            "format 99, by a newer kgwb",
-        ),
-    ],
+    ("old", "new", "problem"), read_table(Path(__file__).with_name("damaged_files.jsonl"))
 )
 def test_damage_in_the_middle_and_another_version_are_found(
-    saved: Path, change: Any, problem: str
+    saved: Path, old: str, new: str, problem: str
 ) -> None:
-    with_lines(saved, change)
+    text = saved.read_text()
+    assert old in text
+    saved.write_text(text.replace(old, new, 1))
     with pytest.raises((RunFileError, SettingError), match=problem) as caught:
         Run.load(saved, MADE_UP)
     assert caught.value.hint
