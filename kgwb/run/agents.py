@@ -342,7 +342,8 @@ class System:
         linking.
         """
         folders = (f"{self.name}/", "linking/")
-        return self.prompts.own_names() | {n for n in shipped_names() if n.startswith(folders)}
+        shipped = {name for name in shipped_names() if name.startswith(folders)}
+        return self.prompts.own_names() | shipped
 
     def check_prompts(self, prompts: Prompts) -> None:
         """Raise PromptError if a person's prompts cannot be used in this system, or are not read."""
@@ -521,8 +522,10 @@ def _prompts_folder_beside(function: Any) -> Path | None:
     """
     module = sys.modules.get(_module_outside_of_kgwb(function))
     file = getattr(module, "__file__", None)
-    folder = Path(file or "").parent / "prompts"
-    return folder if file and folder.is_dir() else None
+    if file is None:
+        return None
+    folder = Path(file).parent / "prompts"
+    return folder if folder.is_dir() else None
 
 
 def _takes_arguments(function: Callable[..., Any], number: int) -> bool:

@@ -275,10 +275,11 @@ def call_in_its_place(
     """
     if earlier is None or not earlier.done or earlier.inputs != step.inputs:
         return None
-    for key in earlier.calls[len(step.calls) :][:1]:
-        if key in calls and calls[key].kind == kind:
-            return calls[key]
-    return None
+    position = len(step.calls)
+    if position >= len(earlier.calls):
+        return None
+    call = calls.get(earlier.calls[position])
+    return call if call is not None and call.kind == kind else None
 
 
 def recorded_call_of(step: Step, kind: str, calls: Iterable[Call]) -> Call | None:
@@ -771,9 +772,9 @@ def _find_twins(
     own = [each for each in candidates if each.iri == named.iri]
     meant = {each.iri for each in (named, *others)}
     twins = []
-    for candidate in candidates if own else ():
+    for candidate in candidates:
         is_twin = compare_names(named.labels[0], candidate.label) == SAME
-        if is_twin and candidate.iri not in meant:
+        if own and is_twin and candidate.iri not in meant:
             twins.append(candidate)
     if not twins or not _is_in(texts, named, others):
         return None

@@ -86,7 +86,8 @@ class Header:
     def to_data(self) -> JsonObject:
         """Return the header as JSON data, without ``system_from`` and ``muted`` if they are empty."""
         data: JsonObject = to_data(self)
-        return {n: value for n, value in data.items() if value or n not in ("system_from", "muted")}
+        optional = ("system_from", "muted")
+        return {name: value for name, value in data.items() if value or name not in optional}
 
 
 @dataclass(frozen=True)
