@@ -6,39 +6,10 @@ from typing import TypedDict
 
 import pytest
 import typing_extensions
-from rdflib import Literal
-from small import films, run_agent
+from small import answer_of, films, run_agent
 
-from kgwb.llm import Scripted
 from kgwb.run import Run, System, agent
-from kgwb.run.answers import Answer, Value
-
-
-@agent
-def double(text):
-    """The text twice."""
-    return text * 2
-
-
-@agent("shout", subject="text")
-def make_loud(text: str, run: Run) -> str:
-    """The text in capitals."""
-    return double(text).upper()
-
-
-def answer(question, dialogue, run):
-    return Answer("list", (Value(Literal("x"), make_loud(question.text, run)),))
-
-
-SYSTEM = System("loud", answer, (make_loud, double))
-
-
-def test_a_function_without_a_run_is_a_step_of_the_run_that_is_executed() -> None:
-    run = Run(SYSTEM, "abc", kg=films(), models=Scripted({})).go()
-    assert [step.key for step in run.steps] == ["shout[abc]", "double[abc]"]
-    assert run.steps[1].parent == "shout[abc]"
-    assert run.steps[1].inputs == {"text": "abc"}
-    assert run.answer and run.answer.labels == ("ABCABC",)
+from kgwb.run.answers import Answer
 
 
 def test_what_is_written_into_a_value_that_was_put_in_is_not_put_in_again() -> None:
@@ -46,20 +17,22 @@ def test_what_is_written_into_a_value_that_was_put_in_is_not_put_in_again() -> N
     def words(text):
         return text.split()
 
-    def answer_first(question, dialogue, run):
-        found = words(question.text)
-        return Answer("list", (Value(Literal("x"), found.pop()),))
+    def answer_last(question, dialogue, run):
+        return Answer("list", text=words(question.text).pop())
 
-    system = System("first", answer_first, (words,))
-    run = Run(system, "abc", kg=films(), models=Scripted({})).go()
+    run = Run(System("last", answer_last, (words,)), "abc", kg=films(), models=None).go()
     for _ in range(2):
         run.override("words", ["a", "b"]).go()
         run.go()
         assert run.output("words") == run.overrides["words"] == ["a", "b"]
-        assert run.answer and run.answer.labels == ("b",)
+        assert answer_of(run).text == "b"
 
 
 def test_outside_of_a_run_it_is_the_plain_function() -> None:
+    @agent
+    def double(text):
+        return text * 2
+
     assert double("abc") == "abcabc"
 
 
@@ -78,12 +51,3 @@ def test_an_output_may_be_a_typed_dict(found) -> None:
 
     find.__annotations__["return"] = found
     assert run_agent(agent(find)).output("find") == {"name": "x"}
-
-
-def test_an_output_without_an_annotation_is_edited_saved_and_loaded(tmp_path) -> None:
-    run = Run(SYSTEM, "abc", kg=films(), models=Scripted({})).go()
-    run.override("double[abc]", "xyz").go()
-    assert run.answer and run.answer.labels == ("XYZ",)
-    path = run.save(tmp_path / "run.jsonl")
-    loaded = Run.load(path, SYSTEM).go()
-    assert loaded.answer == run.answer
