@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from pydantic import BaseModel
-from small import DIRECTED, workbench
+from small import workbench
 from tables import read_table
 
 from kgwb.cli import main
@@ -117,25 +117,11 @@ def test_a_variable_is_filled_once_and_other_braces_mean_themselves(
     assert message.content == content
 
 
-def test_a_file_in_the_persons_folder_goes_before_the_shipped_one(tmp_path: Path) -> None:
-    own = Prompts().text("chatty_kg/qir") + "\nMINE"
-    (tmp_path / "chatty_kg").mkdir()
-    (tmp_path / "chatty_kg" / "qir.md").write_text("\ufeff" + own, encoding="utf-8")
-    model = Scripted(DIRECTED)
-    bench = workbench(model, prompts=tmp_path)
-    bench.ask("Who directed Arrival?")
-    assert ["MINE" in request.messages[-1].content for request in model.requests] == [True, False]
-    (tmp_path / "chatty_kg" / "qir.md").write_text(own + " MORE", encoding="utf-8")
-    bench.new_dialogue()
-    bench.ask("Who directed Arrival?")
-    assert model.requests[2].messages[-1].content.endswith("MORE")  # read again for each run
-
-
 def test_a_prompt_file_is_read_again_when_it_was_changed(tmp_path: Path) -> None:
     file = tmp_path / "x.md"
-    file.write_text("[user]\none")
+    file.write_text("\ufeff[user]\none", encoding="utf-8")
     assert Prompts(tmp_path).text("x") == "[user]\none"
-    file.write_text("[user]\ntwo")  # as long as before
+    file.write_text("\ufeff[user]\ntwo", encoding="utf-8")  # as long as before
     changed_ns = file.stat().st_mtime_ns + 1_000_000_000
     os.utime(file, ns=(changed_ns, changed_ns))
     assert Prompts(tmp_path).text("x") == "[user]\ntwo"

@@ -96,15 +96,6 @@ def test_a_name_that_is_no_text_is_damage(file: Path, name: Any) -> None:
         kgwb.load_run(file)
 
 
-def test_a_file_that_was_written_call_by_call_has_no_steps(tmp_path: Path) -> None:
-    path = tmp_path / "calls.jsonl"
-    kgwb.Workbench("films", Scripted({}), system=SYSTEM).ask("Who?", path=path)
-    run = kgwb.load_run(path)
-    assert run.read_only
-    assert run.steps == []
-    assert run.answer
-
-
 def test_muted_triples_of_an_earlier_version_are_read_from_the_steps(tmp_path: Path) -> None:
     run = kgwb.Workbench("films", "rules").ask("Which films did Christopher Nolan direct?")
     assert run.answer
