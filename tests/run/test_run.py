@@ -130,15 +130,6 @@ def test_an_override_before_its_step_is_checked_when_the_step_is_reached() -> No
 # --- fork, diff, refresh
 
 
-def test_a_fork_with_another_setting_asks_again_only_where_the_content_changed() -> None:
-    model = Scripted({**SCRIPT, "made_up/guess": sure("three")})
-    run = made_up(model).go()
-    run.fork(settings=run.settings.with_changes(theta=1, shown_candidates=3)).go()
-    assert model.call_count() == 4
-    run.fork(settings=run.settings.with_changes(max_output_tokens=99)).go()
-    assert model.call_count() == 8
-
-
 def test_a_fork_with_a_model_for_one_agent_asks_that_agent_alone() -> None:
     run = made_up(Scripted(SCRIPT)).go()
     another = Scripted({"made_up/guess": sure("other")}, name="other")
