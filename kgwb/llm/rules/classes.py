@@ -7,7 +7,7 @@ question asks for something else, and is not read here.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import NamedTuple
 
@@ -20,15 +20,31 @@ from kgwb.kg.label_search import normalize
 from kgwb.kg.sparql import n3, values_clause
 from kgwb.llm.rules import words as en
 from kgwb.llm.rules.conditions import (
+    ANYTHING,
+    DEGREES,
+    LEAD,
+    NON_CONTENT_WORDS,
     TARGET,
     Condition,
+    Things,
     fetch_things,
     find_conditions,
+    find_likely_conditions,
+    find_measure,
+    is_comparing,
     with_conditions,
 )
 from kgwb.llm.rules.grammar import ParsedQuestion, QuestionKind, Unread, remove_filler_phrases
-from kgwb.llm.rules.predicates import fetch_classes_of_graph
-from kgwb.llm.rules.words import kept_by_graph, looks_english, singular, tokenize
+from kgwb.llm.rules.predicates import PERSON_CLASSES, fetch_classes_of_graph
+from kgwb.llm.rules.words import (
+    Words,
+    are_kin,
+    find_mentions,
+    kept_by_graph,
+    looks_english,
+    singular,
+    tokenize,
+)
 from kgwb.terms import find_reached, name_from_iri
 
 CLASS_RELATION = "type"
@@ -55,6 +71,24 @@ REFUSED_WORDS = en.PRONOUNS - {"there", "that"} | frozenset(
 DEFINITION = re.compile(r"(what|who)('s| is| are) (?!the |all |our )", re.I)
 """The beginning of a question for what a class is."""
 ASKING_FOR_VALUES = frozenset("when where why whose whom how".split())
+NOT_READ_LOOSELY = frozenset(
+    "not no never without except neither nor only or per each"
+    " them these those he him she her his its their".split()
+)
+PASSING_PLACE = re.compile(
+    r" (?:(?:that )?(?:we|you|they)(?:'ve)? (?:have|own|got)|do(?:es)? the \w+ have"
+    r"|(?:in|on|at|of) (?:the|our|your|my|this|their) (?:place|books?|list|shelves|shelf|house|club|data|whole \w+|world|records?|collection))(?=[?.! ]|$)",
+    re.I,
+)
+"""A phrase for where the graph is from: "at the club"."""
+MIN_CLASS_LIKENESS = 0.55
+"""Similarity from which a noun is taken for a class."""
+MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
+_MONTH = rf"(?P<month>(?:{'|'.join(MONTHS)})[a-z]*)"
+DATES = (
+    re.compile(rf"\b(?P<day>\d\d?)(?:st|nd|rd|th)?(?: of)? {_MONTH},? (?P<year>\d{{4}})\b", re.I),
+    re.compile(rf"\b{_MONTH} (?P<day>\d\d?)(?:st|nd|rd|th)?,? (?P<year>\d{{4}})\b", re.I),
+)
 
 
 class Classes(NamedTuple):
@@ -73,10 +107,13 @@ class Classes(NamedTuple):
             for form, iris in self.by_form.items():
                 if form.endswith(f" {phrase}"):
                     found = found | iris
-        for iri in sorted(found):
-            if found <= self.subclasses.get(iri, {iri}):
-                return iri
-        return None
+        return next(iter(self.above_all(found)), None)
+
+    def above_all(self, iris: Iterable[URIRef]) -> list[URIRef]:
+        """Return the first of some classes that all others are subclasses of, alone, or nothing."""
+        found = set(iris)
+        above = [iri for iri in sorted(found) if found <= self.subclasses.get(iri, {iri})]
+        return above[:1]
 
 
 @kept_by_graph
@@ -107,7 +144,9 @@ def fetch_classes(kg: Graph) -> Classes:
 def normal_noun(text: str) -> str:
     """Return a phrase in normal form, with its last word in the singular; "" without words."""
     *others, last = normalize(text).split() or [""]
-    return " ".join([*others, "person" if last == "people" else singular(last)])
+    if not last.endswith("ing"):  # a building is more than to build
+        last = "person" if last == "people" else singular(last)
+    return " ".join([*others, last])
 
 
 def read_members(
@@ -118,12 +157,16 @@ def read_members(
     Members of subclasses are members. Of several classes in the question, the first counts with which
     all words are read.
     """
-    question = remove_filler_phrases(question)
+    question = write_dates(remove_filler_phrases(question))
     asked = EXISTENCE.sub("", question)
     words = [token.lowercase for token in tokenize(asked)]
     is_count = words[:2] == ["how", "many"] or not {"count", "number"}.isdisjoint(words[:3])
     others = words[1:] if is_count else words
-    is_read = looks_english(" ".join(words)) and REFUSED_WORDS.isdisjoint(words)
+    refused = REFUSED_WORDS.intersection(words)
+    if refused:  # a single scull is a class
+        for _, span, _ in _find_classes(asked, kg):
+            refused -= set(words[span.start : span.stop])
+    is_read = looks_english(" ".join(words)) and not refused
     if not is_read or not ASKING_FOR_VALUES.isdisjoint(others):
         return None
     kind: QuestionKind = "count" if is_count else "list"
@@ -153,6 +196,131 @@ def read_members(
     return None
 
 
+def read_members_loosely(
+    question: str, kg: Graph, embeddings: Embeddings
+) -> tuple[ParsedQuestion, Unread] | None:
+    """Return a reading, in doubt, of a question about members of a class that says something else, too; else None.
+
+    The class may be named by another word, or not at all where something is measured: "the dearest
+    thing on our shelves". A condition may be a value that the words are like: "banned" for "suspended".
+    """
+    question = write_dates(remove_filler_phrases(question))
+    asked = PASSING_PLACE.sub("", EXISTENCE.sub("", question))
+    words = [token.lowercase for token in tokenize(asked)]
+    if not words or not looks_english(" ".join(words)) or find_mentions(asked, kg):
+        return None
+    has_unknown_degree = any(is_comparing(word) and word not in DEGREES for word in words)
+    if has_unknown_degree or not NOT_READ_LOOSELY.isdisjoint(words) or words[0] in en.AUXILIARIES:
+        return None
+    is_count = words[:2] == ["how", "many"]
+    if words[0] in ASKING_FOR_VALUES and not is_count:
+        return None
+    classes = fetch_classes(kg)
+    for class_iri, span, doubts in _find_likely_classes(asked, words, kg, embeddings):
+        things = fetch_things(kg, members_of(class_iri, kg) if class_iri else ANYTHING)
+        known = classes.names[class_iri] if class_iri else ""
+        conditions = find_likely_conditions(asked, set(span), known, things, kg, embeddings)
+        if conditions is None or not (conditions or asked != question):
+            continue
+        if class_iri is None:
+            class_iri = _class_with(conditions[0], things, kg)
+        if class_iri:
+            fact = (TARGET, CLASS_RELATION, classes.names[class_iri])
+            reading = ParsedQuestion((fact,), TARGET, "count" if is_count else "list")
+            doubts += chain.from_iterable(condition.doubts for condition in conditions)
+            return with_conditions(reading, conditions), Unread(
+                (), doubts or ["words were left out"]
+            )
+    return None
+
+
+def _find_likely_classes(
+    question: str, words: Words, kg: Graph, embeddings: Embeddings
+) -> Iterator[tuple[URIRef | None, range, list[str]]]:
+    """Yield the classes that a question names; else the one of persons after "who", the one that its noun is like, and None.
+
+    None stands for anything that can be measured.
+    """
+    classes = fetch_classes(kg)
+    places = [place for place, word in enumerate(words) if _may_be_noun(word)]
+    found = list(_find_classes(question, kg))[:1]
+    if found and found[0][1].start in places[:1]:
+        yield from found
+        return
+    if words[0] in ("who", "who's") and not found:
+        persons = []
+        for iri, name in classes.names.items():
+            if not PERSON_CLASSES.isdisjoint(normalize(name).split()[-1:]):
+                persons.append(iri)
+        for iri in classes.above_all(persons):
+            yield iri, range(0), []
+        return
+    for start in places[:1]:
+        span, names = _find_like_class(words, start, kg, embeddings)
+        said = " ".join(words[span.start : span.stop])
+        for iri in classes.above_all([iri for iri, name in classes.names.items() if name in names]):
+            yield iri, span, [f"“{said}” was read as “{classes.names[iri]}”"]
+    yield from found
+    if find_measure(words):
+        yield None, range(0), []
+
+
+def _may_be_noun(word: str) -> bool:
+    """Return whether a word may name a class."""
+    return not (word in NON_CONTENT_WORDS or word in DEGREES or word in en.VAGUE_WORDS - {"part"})
+
+
+def _find_like_class(
+    words: Words, start: int, kg: Graph, embeddings: Embeddings
+) -> tuple[range, list[str]]:
+    """Return which words from a place on are like or kin of classes, with the names of these."""
+    names = list(fetch_classes(kg).names.values())
+    best: tuple[float, range, list[str]] = (MIN_CLASS_LIKENESS, range(0), [])
+    for end in range(start + 1, min(start + MAX_CLASS_WORDS, len(words)) + 1):
+        if words[end - 1] in en.AUXILIARIES | en.SUBJECTS:
+            break
+        noun = normal_noun(" ".join(words[start:end]))
+        likeness = embeddings.similarity(noun, names)
+        most = max(likeness, default=0.0)
+        kin = [name for name in names if are_kin(noun, normalize(name))]
+        if most > best[0]:
+            near = zip(names, likeness, strict=True)
+            best = most, range(start, end), [name for name, each in near if each > most - LEAD]
+        elif kin and not best[2]:
+            best = MIN_CLASS_LIKENESS, range(start, end), kin
+    return best[1:]
+
+
+def _class_with(condition: Condition, things: Things, kg: Graph) -> URIRef | None:
+    """Return the smallest class of all things that have the predicate of a condition, if there is one."""
+    [predicate] = [each.iri for each in things.attributes if each.name == condition.predicate]
+    types = "|".join(map(n3, kg.vocabulary.types))
+    rows = kg.select(f"SELECT DISTINCT ?c WHERE {{ ?s {n3(predicate)} ?o ; {types} ?c }}").rows
+    classes = fetch_classes(kg)
+    found = {iri for (iri,) in rows if iri in classes.names}
+    below = {iri: classes.subclasses.get(iri, {iri}) for iri in classes.names}
+    above = [iri for iri in classes.names if found and found <= below[iri]]
+    return min(above, key=lambda iri: (len(below[iri]), iri), default=None)
+
+
+def write_dates(question: str) -> str:
+    """Return a question with its dates as "2023-01-31"."""
+    for pattern in DATES:
+        question = pattern.sub(_write_date, question)
+    return question
+
+
+def _write_date(found: re.Match[str]) -> str:
+    month = MONTHS.index(found["month"].casefold()[:3]) + 1
+    return f"{found['year']}-{month:02}-{int(found['day']):02}"
+
+
+def members_of(class_iri: URIRef, kg: Graph) -> str:
+    """Return a pattern of the members of a class as ?s."""
+    types = "|".join(map(n3, kg.vocabulary.types))
+    return f"?s ({types})/<{RDFS.subClassOf}>* {n3(class_iri)} ."
+
+
 def _read_about(
     question: str, class_iri: URIRef, taken: set[int], kg: Graph, embeddings: Embeddings
 ) -> tuple[str, list[Condition]] | None:
@@ -162,8 +330,7 @@ def _read_about(
     """
     words = [token.lowercase for token in tokenize(question)]
     name = fetch_classes(kg).names[class_iri]
-    types = "|".join(map(n3, kg.vocabulary.types))
-    things = fetch_things(kg, f"?s ({types})/<{RDFS.subClassOf}>* {n3(class_iri)} .")
+    things = fetch_things(kg, members_of(class_iri, kg))
     conditions = find_conditions(question, taken, name, things, kg, embeddings)
     if conditions is None:
         return None
@@ -183,7 +350,8 @@ def _find_classes(question: str, kg: Graph) -> Iterator[tuple[URIRef, range, lis
             span = range(start, min(start + size, len(tokens)))
             text = " ".join(token.text for token in tokens[span.start : span.stop])
             iri = classes.find(normal_noun(text))
-            if iri is None or tokens[start].lowercase in en.FUNCTION_WORDS:
+            is_function_word = size == 1 and tokens[start].lowercase in en.FUNCTION_WORDS
+            if iri is None or is_function_word:
                 continue
             named = set(kg.exact([text]).get(text, ())) - {iri}
             doubts = [f"“{text}” is a name, too"] if named else []

@@ -43,6 +43,8 @@ TARGET = "?answer"
 """The unknown that is asked for."""
 Bounds = Sequence[tuple[str, str]]
 """Operators of comparisons, each with a number, a year, a date or a text; "max" and "min" have ""."""
+ANYTHING = "?s ?p ?o ."
+"""The pattern of all things of a graph."""
 MAX_TEXT_WORDS = 3
 """How many words may be a text of the graph that has no capital."""
 MAX_THINGS = 2_000
@@ -52,6 +54,8 @@ MIN_ATTRIBUTE_SIMILARITY = 0.5
 MAX_LIKE_WORDS = 2
 """How many words may say a predicate that is only like them: more of them say something else, too."""
 LEAD = 0.05
+MIN_VALUE_LIKENESS = 0.4
+MAX_OFFERS = 500
 """How much more like them that predicate must be than the next one."""
 NUMBER_DATATYPES = frozenset(
     "integer decimal double float int long short byte nonNegativeInteger positiveInteger unsignedInt".split()
@@ -60,6 +64,9 @@ TIME_DATATYPES = frozenset(("date", "dateTime", "gYear", "gYearMonth"))
 NEGATION = "not"
 EMPTY_WORDS = en.FUNCTION_WORDS | en.LIGHT_VERBS | en.NEUTRAL_WORDS | {"", "'s"}
 """Words that need nothing in the query to stand for them."""
+UNTELLING_WORDS = (
+    en.WH_WORDS | en.AUXILIARIES | en.DETERMINERS | {"", "i", "we", "you", "they", "to"}
+)
 NON_CONTENT_WORDS = en.NON_NAME_WORDS | {""}
 UNIT_OF: dict[str, str] = {
     word: unit for unit, words in en.LEXICON["units"].items() for word in words.split()
@@ -67,8 +74,10 @@ UNIT_OF: dict[str, str] = {
 """For a word or sign of a unit, the unit."""
 MEASURING_WORDS = en.FUNCTION_WORDS | en.TIME_WORDS | {"amount", "count", "unit", "value"}
 """Words of names that say no more of what is measured, beside units."""
+CURRENCIES = ("euro", "dollar", "pound", "franc")
 AGE, DATE, NUMBER = ("age",), ("date",), ("number",)
 """The nouns of "old", "late" and "many"."""
+LASTING = frozenset(("been", "back"))
 YEAR = re.compile(r"\d{4}")
 TIME = re.compile(r"\d{4}(-\d\d){0,2}")
 DIGIT = re.compile(r"\d")
@@ -98,8 +107,23 @@ for _nouns, _adjectives in en.LEXICON["degrees"].items():
     _much, _, _little = _adjectives.partition("/")
     DEGREES |= dict.fromkeys(_much.split(), Degree(tuple(_nouns.split()), True))
     DEGREES |= dict.fromkeys(_little.split(), Degree(tuple(_nouns.split()), False))
+PRICE = DEGREES["expensive"]
 QUANTITIES = frozenset(("most", "least", "fewest"))
 SUPERLATIVE_ENDINGS = ("est", "worst", *QUANTITIES)
+
+
+COMPARING_WORDS = frozenset(
+    "more most less least fewer fewest better best worse worst older younger".split()
+)
+SUPERLATIVE_ENDING = "est"
+MIN_SUPERLATIVE_CHARS = 6
+"""Shorter words with the ending are others: "west", "rest", "guest"."""
+
+
+def is_comparing(word: str) -> bool:
+    """Return whether a word compares: one of COMPARING_WORDS, or a superlative."""
+    is_superlative = word.endswith(SUPERLATIVE_ENDING) and len(word) >= MIN_SUPERLATIVE_CHARS
+    return is_superlative or word in COMPARING_WORDS
 
 
 class Attribute(NamedTuple):
@@ -119,7 +143,8 @@ class Attribute(NamedTuple):
     def is_time(self) -> bool:
         """Whether it has times. A year may be a number."""
         words = normalize(self.name).split()
-        is_year = self.is_number and ("year" in words or words[-1] in ("in", "since"))
+        may_be_year = self.is_number or self.datatypes == {"string"}
+        is_year = may_be_year and ("year" in words or words[-1] in ("in", "since"))
         return is_year or TIME_DATATYPES.issuperset(self.datatypes)
 
     @property
@@ -234,6 +259,90 @@ def find_conditions(
         return None
     conditions += filter(None, [last])
     return [_doubt_missing(condition, things) for condition in conditions]
+
+
+def find_likely_conditions(
+    question: str, taken: set[int], known: str, things: Things, kg: Graph, embeddings: Embeddings
+) -> list[Condition] | None:
+    """Return the conditions that a question may say of some things, in doubt; None if nothing stands out.
+
+    Words beside a measure may be left out. Otherwise they may say a value that they are like.
+    """
+    words = [token.lowercase for token in tokenize(question)]
+    for place in taken:
+        words[place] = ""
+    conditions = find_conditions(question, taken, known, things, kg, embeddings)
+    if conditions is not None:
+        return conditions
+    measure = find_measure(words)
+    if measure is None:
+        said = {place: word for place, word in enumerate(words) if word not in UNTELLING_WORDS}
+        likely = None if _has_number(said) else find_likely_value(said, things, kg, embeddings)
+        return [_doubt_missing(likely, things)] if likely else None
+    said = {}
+    for place, word in enumerate(words):
+        if place not in measure.positions and word not in EMPTY_WORDS:
+            said[place] = word
+    choices: list[Mapping[int, str]] = [{}, *({place: word} for place, word in said.items())]
+    read = (read_measure(measure, each, known, things, embeddings) for each in choices)
+    likely = next(filter(None, read), None)
+    if likely is None or _has_number(said):
+        return None
+    stems = set(map(stem, said.values()))
+    for attribute in things.attributes:
+        if attribute.name != likely.predicate and not stems.isdisjoint(attribute.stems):
+            return None  # the length of the longest
+    selected = None
+    if things.pattern != ANYTHING:
+        selected = find_likely_value(said, things, kg, embeddings)
+    return [selected, likely] if selected else [_doubt_missing(likely, things)]
+
+
+def _has_number(said: Mapping[int, str]) -> bool:
+    """Return whether one of some words is a number or has a digit."""
+    return any(word in NUMBERS or DIGIT.search(word) for word in said.values())
+
+
+def find_likely_value(
+    said: Mapping[int, str], things: Things, kg: Graph, embeddings: Embeddings
+) -> Condition | None:
+    """Return the value of some things that words are most like, in doubt; None if they are like none or several."""
+    phrase = " ".join(said.values())
+    offers = _fetch_offers(kg, things)
+    if not phrase or not offers:
+        return None
+    ranked = sorted(
+        zip(embeddings.similarity(phrase, [text for text, _, _ in offers]), offers, strict=True),
+        reverse=True,
+    )
+    (likeness, (text, name, value)), *others = ranked
+    is_clear = all(likeness - other >= LEAD for other, _ in others[:1])
+    if likeness < MIN_VALUE_LIKENESS or not is_clear:
+        return None
+    return Condition(name, value, set(said), [f"“{phrase}” was read as “{text}”"])
+
+
+@kept_by_graph
+def _fetch_offers(kg: Graph, things: Things) -> list[tuple[str, str, str]]:
+    """Return what may be said of some things: a text for it, the name of a predicate, and its value."""
+    names = {each.iri: each for each in things.attributes}
+    members = f"{{ SELECT DISTINCT ?s WHERE {{ {things.pattern} }} LIMIT {MAX_THINGS} }}"
+    rows = kg.select(
+        f"SELECT DISTINCT ?p ?o WHERE {{ {members} ?s ?p ?o }} LIMIT {MAX_OFFERS}"
+    ).rows
+    labels = kg.names(sorted({value for _, value in rows if isinstance(value, URIRef)}))
+    offers = set()
+    for predicate, value in rows:
+        if predicate not in names:
+            continue
+        attribute = names[predicate]
+        if attribute.datatypes == {"boolean"}:
+            offers.add((attribute.name, attribute.name, TRUE))
+        elif isinstance(value, URIRef):
+            offers.add((labels[value], attribute.name, labels[value]))
+        elif not (attribute.is_number or attribute.is_time):
+            offers.add((str(value), attribute.name, str(value)))
+    return sorted(offers)
 
 
 def _doubt_missing(condition: Condition, things: Things) -> Condition:
@@ -391,6 +500,7 @@ class Measure(NamedTuple):
     """Whether only times can be meant."""
 
 
+NUMBERS = {word: str(number) for number, word in enumerate(en.LEXICON["words"]["numbers"].split())}
 CURRENCY = re.compile("[£$€]")
 _BOUND = r"[£$€]?(\d[\d.,-]*)"
 _DEGREE = "|".join(DEGREES)
@@ -400,7 +510,7 @@ REVERSED = {"max": "min", "min": "max", ">": "<", "<": ">", ">=": "<=", "<=": ">
 
 def find_measure(words: Words) -> Measure | None:
     """Return the first comparison or superlative of a question in lower case; None without one."""
-    text = " ".join(word or "_" for word in words)
+    text = " ".join(NUMBERS.get(word, word or "_") for word in words)
     for phrases, signs in {**en.LEXICON["comparisons"], _THAN: ">"}.items():
         second = f" and {_BOUND}" if phrases == "between" else "()"
         found = re.search(rf"\b(?:{phrases}) {_BOUND}{second}", text)
@@ -418,11 +528,16 @@ def find_measure(words: Words) -> Measure | None:
         unit = UNIT_OF.get("".join(words[end : end + 1]), "")
         positions = set(range(start, end + bool(unit)))
         unit = unit or UNIT_OF.get("".join(CURRENCY.findall(found[0])), "")
+        if unit in CURRENCIES and (degree is None or degree.nouns == NUMBER):
+            degree = PRICE
         return Measure(positions, list(zip(operators, values, strict=False)), degree, unit, is_time)
     for place, (word, following) in enumerate(pairwise([*words, ""])):
-        if word in DEGREES and word.endswith(SUPERLATIVE_ENDINGS):
+        is_last = place == len(words) - 1 and word.endswith("er")  # which of them is older
+        if word in DEGREES and (is_last or word.endswith(SUPERLATIVE_ENDINGS)):
             has_adjective = word in QUANTITIES and following in DEGREES
             degree = _find_degree(word, following if has_adjective else "")
+            if word in ("longest", "furthest", "farthest") and not LASTING.isdisjoint(words):
+                degree = Degree(AGE, True)  # who has been here the longest
             positions = {place, place + has_adjective}
             return Measure(positions, [("max" if degree.is_much else "min", "")], degree)
     return None
@@ -498,7 +613,7 @@ def _choose_attribute(
     if not fitting and measure.is_time:
         fitting = [each for each in times if each.stems <= ANY_EVENT]
     may_be_only = measure.unit and len(said) < 2 and nouns in ((), NUMBER)
-    if not fitting and (may_be_only or (not said and nouns in ((), DATE))):
+    if not fitting and (may_be_only or (not said and nouns in ((), DATE, AGE, NUMBER))):
         fitting = [each for each in candidates if measure.unit in ("", each.unit)]
     if len(fitting) != 1:
         return None, False

@@ -554,7 +554,7 @@ def leads_to_kind(kg: Graph, vertices: Vertices, predicate: VertexPredicate, kin
     literals = [] if predicate.is_incoming else _fetch_literals(kg, vertices).get(predicate.iri, [])
     times = [value for value in literals if "a time" in kinds_of_value(value)]
     if kind == "a time":
-        is_event = predicate.is_temporal or any(map(en.is_verb, words))
+        is_event = predicate.is_temporal or any(map(en.is_verb, words)) or words[-1] == "on"
         return bool(times) and is_event
     if kind == "a number":
         is_dated = times and predicate.is_temporal

@@ -27,14 +27,26 @@ from kgwb.kg.label_search import UNIT_WORDS, names_unit, normalize
 from kgwb.kg.queries import find_exact_values
 from kgwb.kg.sparql import values_clause
 from kgwb.llm.rules import words as en
-from kgwb.llm.rules.classes import CLASS_RELATION, MAX_CLASS_WORDS, normal_noun, read_members
+from kgwb.llm.rules.classes import (
+    CLASS_RELATION,
+    MAX_CLASS_WORDS,
+    members_of,
+    normal_noun,
+    read_members,
+    read_members_loosely,
+)
 from kgwb.llm.rules.conditions import (
+    ANY_EVENT,
     NON_CONTENT_WORDS,
+    SUPERLATIVE_ENDING,
     TRUE,
     Condition,
     fetch_things,
     find_condition,
+    find_likely_conditions,
+    is_comparing,
     texts_in,
+    with_conditions,
 )
 from kgwb.llm.rules.grammar import (
     IS_A_RELATION,
@@ -152,12 +164,6 @@ LIST_JOINT = re.compile(r"(,|,? and) (the )?", re.I)
 """What stands between two names of a list: "A, B and the C"."""
 VALUE_KINDS = ("a time", "a place", "a number")
 """What is asked for of each of several things, and seldom in common."""
-COMPARING_WORDS = frozenset(
-    "more most less least fewer fewest better best worse worst older younger".split()
-)
-SUPERLATIVE_ENDING = "est"
-MIN_SUPERLATIVE_CHARS = 6
-"""Shorter words with the ending are others: "west", "rest", "guest"."""
 DIRECT = "direct"
 """As an adjective it asks for nothing more: every triple says something direct."""
 WHO_WORDS = frozenset(("who", "whom", "who's"))
@@ -280,15 +286,56 @@ def _are_texts(vertices: Vertices) -> bool:
     return bool(vertices) and all(isinstance(vertex, Literal) for vertex in vertices)
 
 
-def _find_class_condition(question: str, kg: Graph) -> Condition | None:
-    """Return the class that a question says of what it asks for, at its end: "and are dogs"; None if it does not."""
-    adds = ADDS_CONDITION.search(question)
-    if adds is None:
+def _read_added_condition(
+    question: str, kg: Graph, embeddings: Embeddings
+) -> tuple[ParsedQuestion, Unread] | None:
+    """Return a reading of a question that says something else of what it asks for, at its end; None if it does not.
+
+    "Which carpets did X weave and are red" is read as "which carpets did X weave", and what is said
+    of carpets by X.
+    """
+    asked, _, added = question.rpartition(" and ")
+    if not asked or tokenize(asked)[0].lowercase in en.AUXILIARIES:
         return None
-    name = normal_noun(question[adds.end() :])
-    positions = range(len(tokenize(question[: adds.end()])), len(tokenize(question)))
-    is_class = name in names_of_classes(kg)
-    return Condition(CLASS_RELATION, name, set(positions)) if is_class else None
+    reading, unread = read_with_doubts(asked, kg, embeddings)
+    pattern = _pattern_of(reading, kg, embeddings)
+    if unread.reasons or not pattern:
+        return None
+    words = [token.lowercase for token in tokenize(added)]
+    name = normal_noun(" ".join(word for word in words if word not in NON_CONTENT_WORDS))
+    if name in names_of_classes(kg):
+        conditions: Sequence[Condition] | None = [Condition(CLASS_RELATION, name, set())]
+    else:
+        things = fetch_things(kg, pattern)
+        conditions = find_likely_conditions(added, set(), "", things, kg, embeddings)
+    if not conditions:
+        return None
+    of_conditions = chain.from_iterable(condition.doubts for condition in conditions)
+    doubts = [*unread.doubts, *of_conditions]
+    return with_conditions(reading, conditions), Unread((), doubts)
+
+
+def _pattern_of(reading: ParsedQuestion, kg: Graph, embeddings: Embeddings) -> str:
+    """Return a graph pattern of what a reading asks for, as ?s; "" if it is not one predicate of a name, or a class."""
+    for subject, relation, object_ in reading.facts:
+        if relation == CLASS_RELATION:
+            [class_iri] = [
+                i
+                for i, name in fetch_classes_of_graph(kg).items()
+                if normal_noun(name) == normal_noun(object_)
+            ][:1] or [None]
+            return members_of(class_iri, kg) if class_iri else ""
+        if reading.target not in (subject, object_):
+            continue
+        name = object_ if subject == reading.target else subject
+        vertices = find_vertices([Mention(0, 1, name)], kg).values()
+        ends = tuple(chain.from_iterable(vertices))
+        values: list[Term] = []
+        for each in _predicates_like(relation, fetch_predicates(kg, ends), embeddings):
+            values += fetch_values(kg, ends, [each.iri], is_incoming=each.is_incoming)
+        things = [value for value in values if isinstance(value, URIRef)]
+        return values_clause("?s", things) if things else ""
+    return ""
 
 
 def _read_with_condition(
@@ -303,7 +350,7 @@ def _read_with_condition(
     mentions = find_named(question, kg)
     vertices = find_vertices(mentions, kg)
     mentions = [each for each in mentions if not _are_texts(vertices.get(each, ()))]
-    condition = find_condition(question, mentions, kg) or _find_class_condition(question, kg)
+    condition = find_condition(question, mentions, kg)
     if condition is None or find_unread_form(question, None):
         return None
     tokens = tokenize(question)
@@ -404,7 +451,7 @@ def _with_joining_kin(
         if relation == UNKNOWN_RELATION:  # is there any X in Y
             _, _, last_word = normalize(predicate.name).rpartition(" ")
             is_kin = last_word in en.PREPOSITIONS.intersection(question.words)
-        is_said = not stems.isdisjoint(_stems_of(predicate.name))
+        is_said = bool(similar) and not stems.isdisjoint(_stems_of(predicate.name))
         if is_kin and not (is_said or predicate.has_only_numbers or predicate in similar):
             kin.append(predicate)
     joining = [each for each in (*similar, *kin) if kin and _joins(each, vertices, others, kg)]
@@ -563,6 +610,7 @@ def read_with_doubts(
         or _read_two_steps(question, reading, kg, embeddings)
         or _read_by_meaning(question, reading, kg, embeddings)
         or _read_for_each(question, kg, embeddings)
+        or read_members_loosely(question, kg, embeddings)
         or (reading, unread)
     )
 
@@ -574,8 +622,11 @@ def _read_selection(
 
     They are what a question about a name asks for, or the members of a class.
     """
-    read = _read_with_condition(question, kg, embeddings)
-    return read or read_members(question, kg, embeddings)
+    return (
+        _read_with_condition(question, kg, embeddings)
+        or read_members(question, kg, embeddings)
+        or _read_added_condition(question, kg, embeddings)
+    )
 
 
 def _names_things(question: str, kg: Graph) -> bool:
@@ -1220,7 +1271,7 @@ class _LookUp(_QuestionWords):
         said = [word for word in self.words if word not in EMPTY_WORDS]
         is_lookup = _is_lookup(self.reading) or self.kind == A_TRUTH_VALUE
         is_several = len(said) > 1 and not is_lookup and self._is_of_name()
-        is_selected = any(_is_comparing(word) or word in en.ORDINALS for word in self.words)
+        is_selected = any(is_comparing(word) or word in en.ORDINALS for word in self.words)
         has_clause = sum(word in en.WH_WORDS for word in self.words) > 1
         if is_several or is_selected or has_clause:
             return None
@@ -1232,6 +1283,7 @@ class _LookUp(_QuestionWords):
         if any(are_rivals(one.name, other.name) for one, other in combinations(kin, 2)):
             return None  # relatives are not only fathers
         text = self._text_without_name()
+        stems = set(chain.from_iterable(_stems_of(each.name) for each in fitting))
         ranked = sorted((self._meaning(each, text), each.name) for each in kin or fitting)
         likeness, name = ranked[-1]
         names = {each.name for each in fitting}
@@ -1240,7 +1292,10 @@ class _LookUp(_QuestionWords):
             says_other = self.kind == "" or any(stem(word) in KIN_GROUPS for word in said)
             is_near = likeness >= (MIN_MEANING if says_other else MIN_MEANING_OF_KIND)
             others = self._likeness_of_others(text)
-            is_known = is_near and others <= likeness + MEANING_LEAD
+            is_generic = (
+                self.kind == "a time" and set(map(stem, stems)) <= ANY_EVENT and len(names) == 1
+            )
+            is_known = is_generic or (is_near and others <= likeness + MEANING_LEAD)
             if len(nearer) > 1 or not (is_known or (kin and others <= likeness + KIN_LEAD)):
                 return None
         predicate = next(each for each in fitting if each.name == name)
@@ -1326,17 +1381,18 @@ class _LookUp(_QuestionWords):
         stems = _stems_of(predicate.name)
         expected = [predicate.name, *predicate.value_types]
         is_said = not stems.isdisjoint(stem(self.words[place]) for place in self.positions)
+        may_be_person = leads_to_kind(self.kg, self.vertices, predicate, "a person")
         for position, (word, following) in enumerate(pairwise([*self.words, ""])):
             if any(are_rivals(word, other) for other in name_words):
                 return True
             is_noun = following not in EMPTY_WORDS and not en.is_verb(following)
             is_subject = not en.ACTIVE_AUXILIARIES.isdisjoint(self.words[:position])
-            joins_name = word == "" and not is_subject
+            joins_name = word == "" and not is_subject and self.kind != A_TRUTH_VALUE
             if is_noun and (joins_name or (stem(word) in stems and stem(following) not in stems)):
                 return True
             is_asked = self._is_asked_noun(position) and position in self.positions
             if is_asked and is_said and not self._is_any_class(word, expected):
-                return True
+                return may_be_person or normal_noun(word) in names_of_classes(self.kg)
         facts = self.reading.facts
         return bool(facts) and _has_other_direction(facts[0], self.name, predicate)
 
@@ -1874,7 +1930,7 @@ class _Coverage(_QuestionWords):
         A word for a time after it makes it a part of a time: "last night".
         """
         word = self.words[position]
-        is_superlative = word.endswith(SUPERLATIVE_ENDING) and _is_comparing(word)
+        is_superlative = word.endswith(SUPERLATIVE_ENDING) and is_comparing(word)
         is_of_time = self.words[position + 1 : position + 2] in PASSING_TIMES
         return is_superlative or (word in en.ORDINALS and not is_of_time)
 
@@ -1889,7 +1945,7 @@ class _Coverage(_QuestionWords):
         """
         word = self.words[position]
         following = self.words[position + 1 : position + 2]
-        if not (self.is_lookup or self.reading.kind == "boolean") or _is_comparing(word):
+        if not (self.is_lookup or self.reading.kind == "boolean") or is_comparing(word):
             return False
         if self._find_kin_name(position):
             return True
@@ -1999,7 +2055,7 @@ class _Coverage(_QuestionWords):
     def _is_content(self, position: int) -> bool:
         """Return whether a word carries a meaning of its own; comparing words and superlatives do."""
         word = self.words[position]
-        if _is_comparing(word):
+        if is_comparing(word):
             return True
         before = self.words[max(position - 1, 0)]
         if (word == DIRECT and before in en.DETERMINERS) or is_part_of_verb(before, word):
@@ -2020,7 +2076,7 @@ class _Coverage(_QuestionWords):
         word = self.words[position]
         is_owned = self.words[max(position - 1, 0)] == "whose"
         own_classes = fetch_class_names(self.kg, self.vertices) if is_owned else ()
-        if _is_comparing(word) or self._is_any_class(word, own_classes):  # whose boat is X
+        if is_comparing(word) or self._is_any_class(word, own_classes):  # whose boat is X
             return self._stands_in_predicate(word)
         threshold = MIN_RELATION_SIMILARITY
         if not self.is_lookup or self._is_asked_noun(position):
@@ -2184,9 +2240,3 @@ class _Coverage(_QuestionWords):
             return []
         names = ", ".join(f"“{predicate.name}”" for predicate in self.chosen)
         return [f"it asks for {self.kind}, and the values of {names} are of another kind"]
-
-
-def _is_comparing(word: str) -> bool:
-    """Return whether a word compares: one of COMPARING_WORDS, or a superlative."""
-    is_superlative = word.endswith(SUPERLATIVE_ENDING) and len(word) >= MIN_SUPERLATIVE_CHARS
-    return is_superlative or word in COMPARING_WORDS

@@ -78,7 +78,8 @@ COUNTED_OPENING = re.compile(
 )
 """The beginning of a question whose answers can be counted."""
 SELECTS_FROM_THEM = re.compile(
-    r"(and )?(which|who|what|(?P<many>how many))( ones?)? of (them|these|those)( (?!is|was|has|does)\w+s)?(?= )",
+    r"(and )?((which|who|what|(?P<many>how many))( ones?)? of (them|these|those)|which ones?)"
+    r"( (?!is|was|has|does)\w+s)?(?= )",
     re.I,
 )
 """The beginning of a question for some of the answers: "which of them are"."""
