@@ -271,10 +271,12 @@ def find_likely_conditions(
     words = [token.lowercase for token in tokenize(question)]
     for place in taken:
         words[place] = ""
+    measure = find_measure(words)
+    if measure and words[min(measure.positions) - 2 :][:1] == ["of"]:
+        return None  # the length of the longest
     conditions = find_conditions(question, taken, known, things, kg, embeddings)
     if conditions is not None:
         return conditions
-    measure = find_measure(words)
     if measure is None:
         said = {place: word for place, word in enumerate(words) if word not in UNTELLING_WORDS}
         likely = None if _has_number(said) else find_likely_value(said, things, kg, embeddings)
@@ -288,10 +290,6 @@ def find_likely_conditions(
     likely = next(filter(None, read), None)
     if likely is None or _has_number(said):
         return None
-    stems = set(map(stem, said.values()))
-    for attribute in things.attributes:
-        if attribute.name != likely.predicate and not stems.isdisjoint(attribute.stems):
-            return None  # the length of the longest
     selected = None
     if things.pattern != ANYTHING:
         selected = find_likely_value(said, things, kg, embeddings)
@@ -612,7 +610,7 @@ def _choose_attribute(
         fitting = _find_like(list(said.values() or nouns), candidates, embeddings)
     if not fitting and measure.is_time:
         fitting = [each for each in times if each.stems <= ANY_EVENT]
-    may_be_only = measure.unit and len(said) < 2 and nouns in ((), NUMBER)
+    may_be_only = measure.unit and len(said) < 2 and nouns in ((), NUMBER, PRICE.nouns)
     if not fitting and (may_be_only or (not said and nouns in ((), DATE, AGE, NUMBER))):
         fitting = [each for each in candidates if measure.unit in ("", each.unit)]
     if len(fitting) != 1:

@@ -37,6 +37,7 @@ from kgwb.llm.rules.classes import (
 )
 from kgwb.llm.rules.conditions import (
     ANY_EVENT,
+    YEAR,
     NON_CONTENT_WORDS,
     SUPERLATIVE_ENDING,
     TRUE,
@@ -251,7 +252,8 @@ def _find_named(kg: Graph, question: str) -> Mentions:
     """Return the names in a question with the words for their classes."""
     words = [token.lowercase for token in tokenize(question)]
     named = []
-    for mention in [_with_label(each, kg) for each in find_mentions(question, kg)]:
+    year = "".join(YEAR.findall(question)[:1])
+    for mention in [_with_label(each, year, kg) for each in find_mentions(question, kg)]:
         after = words[mention.end : mention.end + 1]
         before = words[: mention.start]
         if NON_CONTENT_WORDS.issuperset([*before[-1:], *after]):
@@ -267,10 +269,17 @@ def _find_named(kg: Graph, question: str) -> Mentions:
     return tuple(named)
 
 
-def _with_label(mention: Mention, kg: Graph) -> Mention:
+def _with_label(mention: Mention, year: str, kg: Graph) -> Mention:
     """Return a name with the label of the only thing that has it as its nickname or alias, by the predicate's name."""
     if kg.exact([mention.text]):
         return mention
+    of_year = [
+        hit.label
+        for hit in kg.search(f"{mention.text} {year}", 2).hits
+        if year and year in hit.label and mention.text in hit.label
+    ]
+    if len(of_year) == 1:
+        return mention._replace(text=of_year[0])
     spellings = [mention.text, f"the {mention.text}", f"The {mention.text}"]
     subjects: set[URIRef] = set()
     for match in find_exact_values(kg, spellings):
@@ -623,8 +632,8 @@ def _read_selection(
     They are what a question about a name asks for, or the members of a class.
     """
     return (
-        _read_with_condition(question, kg, embeddings)
-        or read_members(question, kg, embeddings)
+        read_members(question, kg, embeddings)
+        or _read_with_condition(question, kg, embeddings)
         or _read_added_condition(question, kg, embeddings)
     )
 
@@ -1576,7 +1585,7 @@ class _LookUp(_QuestionWords):
         names = [normalize(predicate.name) for predicate in predicates]
         types = set(map(normalize, _types_of(predicates)))
         has_untyped = any(predicate.has_untyped_values for predicate in predicates)
-        if not types:
+        if not types or all(predicate.has_only_numbers for predicate in predicates):
             return reading
         for phrase in self.asked_phrases():
             is_only_type = types == {phrase} and not has_untyped
@@ -2117,6 +2126,8 @@ class _Coverage(_QuestionWords):
         stand anywhere.
         """
         word = self.words[position]
+        if any(word in mention.text.split() for mention in self.vertices_of):
+            return True  # of which year it is
         if len(self.vertices) > 1:
             return has_text_with(self.kg, self.vertices, word)
         if position not in self.capitalized:

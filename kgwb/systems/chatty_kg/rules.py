@@ -73,7 +73,7 @@ ASKS_HOW_MANY = re.compile(
     r"(and )?how many( of (them|these|those))?( (are|were) (there|they|those))?\W*", re.I
 )
 COUNTED_OPENING = re.compile(
-    rf"^(?:who (?:are|were) the (\w+s )|who |(?:which|what) (?!(?:{'|'.join(AUXILIARIES)})\b)(\w+s ))",
+    rf"^(?:who (?:are|were) the (\w+s )|who |(?:which|what) (?!(?:{'|'.join(AUXILIARIES)})\b)((?:\w+ )?\w+s ))",
     re.I,
 )
 """The beginning of a question whose answers can be counted."""
@@ -372,7 +372,9 @@ def _complete_from(
     if mentions and about:
         name = mentions[-1].text
         kind = _find_kind(name, kg)
-        of_kind = [each for each in about if kind in ("", _find_kind(each, kg))]
+        of_kind = [
+            each for each in about if "" in (kind, own := _find_kind(each, kg)) or kind == own
+        ]
         return previous.replace(of_kind[0], name) if of_kind else ""
     if year and YEAR.search(previous):
         return YEAR.sub(year.group(), previous)
