@@ -202,7 +202,6 @@ COURT = {
     "Is Marlow v Brightwater in the Old Archive?": (["true"], ""),
     "Is Marlow v Brightwater in the River Archive?": (["false"], ""),
     "What archive is Orme Logistics operated from?": (["River Archive"], ""),
-    "Which companies of Brightwater Chemicals are under review?": (["Orme Logistics"], ""),
     "Which companies are under review?": (["Orme Logistics"], ""),
     "How many companies are under review?": (["1"], ""),
     "Which companies are not under review?": (["Kestrel Shipping"], "status"),  # two have none

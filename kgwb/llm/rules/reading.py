@@ -37,10 +37,10 @@ from kgwb.llm.rules.classes import (
 )
 from kgwb.llm.rules.conditions import (
     ANY_EVENT,
-    YEAR,
     NON_CONTENT_WORDS,
     SUPERLATIVE_ENDING,
     TRUE,
+    YEAR,
     Condition,
     fetch_things,
     find_condition,
@@ -234,7 +234,7 @@ def _ground_question(kg: Graph, asked: tuple[str, ref[Embeddings]]) -> ParsedQue
     if mention.start > 1 and words[mention.start - 2] in en.DETERMINERS:
         words[mention.start - 1] = ""  # a word that belongs to the name: the contract X
     look_up = _LookUp(words, reading, mention.text, vertices[mention], kg, embeddings)
-    read = look_up.read(_last_question(tokens, words))
+    read = look_up.read()
     return _with_worded_direction(read, tokens, [mention], look_up.predicates, embeddings)
 
 
@@ -304,7 +304,9 @@ def _read_added_condition(
     of carpets by X.
     """
     asked, _, added = question.rpartition(" and ")
-    if not asked or tokenize(asked)[0].lowercase in en.AUXILIARIES:
+    first = tokenize(added)[:1]
+    is_name = any(each.looks_like_name or each.lowercase in en.DETERMINERS for each in first)
+    if not asked or is_name or tokenize(asked)[0].lowercase in en.AUXILIARIES:
         return None
     reading, unread = read_with_doubts(asked, kg, embeddings)
     pattern = _pattern_of(reading, kg, embeddings)
@@ -345,34 +347,6 @@ def _pattern_of(reading: ParsedQuestion, kg: Graph, embeddings: Embeddings) -> s
         things = [value for value in values if isinstance(value, URIRef)]
         return values_clause("?s", things) if things else ""
     return ""
-
-
-def _read_with_condition(
-    question: str, kg: Graph, embeddings: Embeddings
-) -> tuple[ParsedQuestion, Unread] | None:
-    """Return a reading of a question that says a text or a truth value of what it asks for; None if it does not.
-
-    "Which telescopes of X are under repair" is "which telescopes of X", with the status "under
-    repair".
-    """
-    question = remove_filler_phrases(question)
-    mentions = find_named(question, kg)
-    vertices = find_vertices(mentions, kg)
-    mentions = [each for each in mentions if not _are_texts(vertices.get(each, ()))]
-    condition = find_condition(question, mentions, kg)
-    if condition is None or find_unread_form(question, None):
-        return None
-    tokens = tokenize(question)
-    for position in sorted(condition.positions, reverse=True):
-        token = tokens[position]
-        question = question[: token.start] + question[token.end :]
-    question = BARE_CONDITION.sub("", question)
-    reading, unread = read_with_doubts(question, kg, embeddings)
-    if not reading.facts or reading.kind == "boolean" or unread.reasons:
-        return None
-    fact = (reading.target, condition.predicate, condition.value)
-    doubts = [*unread.doubts, *condition.doubts]
-    return reading._replace(facts=(*reading.facts, fact)), Unread((), doubts)
 
 
 def _with_worded_direction(
@@ -460,7 +434,7 @@ def _with_joining_kin(
         if relation == UNKNOWN_RELATION:  # is there any X in Y
             _, _, last_word = normalize(predicate.name).rpartition(" ")
             is_kin = last_word in en.PREPOSITIONS.intersection(question.words)
-        is_said = bool(similar) and not stems.isdisjoint(_stems_of(predicate.name))
+        is_said = not stems.isdisjoint(_stems_of(predicate.name))
         if is_kin and not (is_said or predicate.has_only_numbers or predicate in similar):
             kin.append(predicate)
     joining = [each for each in (*similar, *kin) if kin and _joins(each, vertices, others, kg)]
@@ -631,11 +605,7 @@ def _read_selection(
 
     They are what a question about a name asks for, or the members of a class.
     """
-    return (
-        read_members(question, kg, embeddings)
-        or _read_with_condition(question, kg, embeddings)
-        or _read_added_condition(question, kg, embeddings)
-    )
+    return read_members(question, kg, embeddings) or _read_added_condition(question, kg, embeddings)
 
 
 def _names_things(question: str, kg: Graph) -> bool:
@@ -861,22 +831,6 @@ def _find_missing_name(words: Words, mentions: Mentions) -> list[str]:
     return [] if mentions else ["no name of the graph is in the question"]
 
 
-def _last_question(tokens: Sequence[Token], words: Words) -> Words:
-    """Return the words of the last sentence with a question word; [] if there is none.
-
-    Of words that are part of the name, "" is returned. The first token must begin a sentence.
-    """
-    sentences: list[list[str]] = []
-    for token, word in zip(tokens, words, strict=True):
-        if token.begins_sentence:
-            sentences.append([])
-        sentences[-1].append(word)
-    for sentence in reversed(sentences):
-        if not en.WH_WORDS.isdisjoint(sentence):
-            return sentence
-    return []
-
-
 # The vertices that names mean
 
 
@@ -1090,7 +1044,7 @@ class _LookUp(_QuestionWords):
         self.kg = kg
         self.predicates = fetch_predicates(kg, vertices)
 
-    def read(self, last_question: Words) -> ParsedQuestion:
+    def read(self) -> ParsedQuestion:
         """Return a reading of the question that the graph can answer, else the grammar's reading.
 
         The grammar's reading is kept if the graph has predicates like its relations. Otherwise the
@@ -1099,15 +1053,13 @@ class _LookUp(_QuestionWords):
         predicates cannot answer gets a relation that no predicate is like, and so has no answer.
         Predicates that have only numbers are no answer to "who" or for a place; nor are "made at"
         to "who", and "made by" for a place.
-
-        ``last_question`` are the words of its last sentence with a question word, which are tried
-        first. A fact with the class that is asked for is added where ``_with_asked_class`` says so.
+        A fact with the class that is asked for is added where ``_with_asked_class`` says so.
         """
         self.reading = self._without_class_relation()
-        reading = self._read_by_predicates(last_question)
+        reading = self._read_by_predicates()
         return self._with_asked_class(self._with_asked_parts(reading))
 
-    def _read_by_predicates(self, last_question: Words) -> ParsedQuestion:
+    def _read_by_predicates(self) -> ParsedQuestion:
         """Return the reading of ``read``, without parts and the class that is asked for."""
         facts = self.reading.facts
         whole = self._find_compound() if len(facts) > 1 else self._find_inverse()
@@ -1136,22 +1088,9 @@ class _LookUp(_QuestionWords):
         if (asks_who and is_only_unfit) or self._counts_something_else(noun, similar):
             return self._with_facts((self.name, noun or "who", "?answer"))
         if similar and not similar_unfit and self._has_all_relations(similar):
-            [best, *others] = similar
-            is_ambiguous = others or len(facts) > 1 or not self._asks_for_others(relation, best)
-            return self.reading if is_ambiguous else self._reading_of_predicate(best)
+            return self.reading
 
-        predicate = None
-        if last_question:
-            predicate = _AskedPredicate(last_question, self.embeddings).find(predicates)
-        all_words = _AskedPredicate(self.words, self.embeddings)
-        predicate = predicate or all_words.find(predicates)
-        said = [self.words[position] for position in all_words.positions]
-        asks_where = "where" in self.words and not said
-        if predicate is None and (asks_where or "located" in self.words):
-            place = _find_place_predicate(predicates)
-            types = place.value_types if place else ()
-            if asks_where or any(self._is_any_class(word, types) for word in said):
-                predicate = place  # at which site is X located
+        predicate = _AskedPredicate(self.words, self.embeddings).find(predicates)
         is_said = predicate and any(self._says(predicate, each) for each in self.positions)
         if len(facts) == 1 and not is_said:
             predicate = self._find_kin(predicates) or predicate
@@ -1238,14 +1177,6 @@ class _LookUp(_QuestionWords):
         found = [predicate for predicate in predicates if predicate.is_temporal == asks_when]
         return found[0] if len(found) == 1 else None
 
-    def _asks_for_others(self, relation: str, predicate: VertexPredicate) -> bool:
-        """Return whether a relation is like others, too, by its " by" alone: "written by", "translated by"."""
-        if not relation.endswith(" by"):
-            return False
-        names = [each.name for each in self.predicates]
-        similar = find_similar_predicates(relation, names, self.embeddings)
-        return bool(set(similar) - {predicate.name})
-
     def _find_kin(self, predicates: Predicates) -> VertexPredicate | None:
         """Return the only predicate that a word of the question may say, by its kin; None if none is.
 
@@ -1308,7 +1239,7 @@ class _LookUp(_QuestionWords):
             if len(nearer) > 1 or not (is_known or (kin and others <= likeness + KIN_LEAD)):
                 return None
         predicate = next(each for each in fitting if each.name == name)
-        if self._is_about_else(predicate) or not self._is_of(predicate):
+        if self._is_about_else(predicate):
             return None
         reading = self._with_asked_parts(self._reading_of_predicate(predicate))
         reading = self._with_asked_class(reading)
@@ -1319,14 +1250,6 @@ class _LookUp(_QuestionWords):
         is_whole = stems.issuperset(map(stem, said)) and stems.issubset(map(stem, self.words))
         doubts = [] if is_whole else [f"{taken} was read as “{name}”"]
         return reading, Unread((), doubts)
-
-    def _is_of(self, predicate: VertexPredicate) -> bool:
-        """Return whether a noun that the name owns is a predicate: when X's boss was born, X was not."""
-        nouns = [word for before, word in pairwise(self.words) if before == "'s"]
-        if not nouns or self.kind in ("", "a person"):
-            return True
-        name = normalize(predicate.name)
-        return are_kin(nouns[0], name) or _has_word_of_stem(name, nouns[0])
 
     def _is_of_name(self) -> bool:
         """Return whether the question is about something of the name: "the cook of X", "X's cook"."""
@@ -1698,23 +1621,6 @@ def _predicates_like(
     return [predicate for predicate in predicates if predicate.name in similar]
 
 
-def _find_place_predicate(predicates: Predicates) -> VertexPredicate | None:
-    """Return the predicate that says where a thing is, for a question with "where" alone.
-
-    Its name has a form of "located", else it is the only one that consists of words for places
-    ("canton"). Returns None if there is none.
-    """
-    of_places = []
-    for predicate in predicates:
-        if predicate.is_incoming:
-            continue
-        if _has_word_of_stem(predicate.name, "located"):
-            return predicate
-        if en.PLACE_WORDS.union(en.PREPOSITIONS).issuperset(normalize(predicate.name).split()):
-            of_places.append(predicate)
-    return of_places[0] if len(of_places) == 1 else None
-
-
 def _is_class_called(phrase: str, classes: Iterable[str]) -> bool:
     """Return whether one of some classes has a name, or has it after an adjective or noun: "ferry", "car ferry"."""
     return any(each == phrase or each.endswith(f" {phrase}") for each in classes)
@@ -1965,7 +1871,7 @@ class _Coverage(_QuestionWords):
             return False
         if self._selects(position) or word in RELATION_PHRASES or stem(word) in RIVALS:
             return False
-        return self._is_apposition(position) or self._is_verb_of_clause(position)
+        return self._is_verb_of_clause(position)
 
     def _is_verb_of_clause(self, position: int) -> bool:
         """Return whether a word is a verb or an adjective that is said of the subject, by its place.
@@ -2183,8 +2089,6 @@ class _Coverage(_QuestionWords):
         own_classes = fetch_class_names(self.kg, self.vertices)
         if self._is_any_class(word, own_classes):
             return True
-        if not own_classes and self._is_apposition(position):
-            return True
         if word in RELATION_PHRASES or en.is_verb(word):
             return False
         # Of all classes of the graph, the one most like the word must be among them
@@ -2193,12 +2097,6 @@ class _Coverage(_QuestionWords):
         required = min(max(likeness, MIN_RELATION_SIMILARITY), LIKE_CLASS_SIMILARITY)
         expected = [*self.value_types, *own_classes]
         return max_similarity(word, expected, self.embeddings) >= required
-
-    def _is_apposition(self, position: int) -> bool:
-        """Return whether a word stands between a determiner and a name: "the contract X"."""
-        before = self.words[max(position - 1, 0)]
-        after = self.words[position + 1 : position + 2]
-        return before in en.DETERMINERS and after == [""]
 
     def _is_read_relation(self, word: str) -> bool:
         """Return whether a word names a relation of the reading."""
