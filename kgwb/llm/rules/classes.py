@@ -75,9 +75,10 @@ NOT_READ_LOOSELY = frozenset(
     "not no never without except neither nor only or per each"
     " them these those he him she her his its their".split()
 )
+_PLACES = "place|books?|list|shelves|shelf|house|club|data|world|records?|collection"
 PASSING_PLACE = re.compile(
     r" (?:(?:that )?(?:we|you|they)(?:'ve)? (?:have|own|got)|do(?:es)? the \w+ have"
-    r"|(?:in|on|at|of) (?:the|our|your|my|this|their) (?:place|books?|list|shelves|shelf|house|club|data|whole \w+|world|records?|collection))(?=[?.! ]|$)",
+    rf"|(?:in|on|at|of) (?:the|our|your|my|this|their) (?:{_PLACES}))(?=[?.! ]|$)",
     re.I,
 )
 """A phrase for where the graph is from: "at the club"."""
@@ -216,30 +217,28 @@ def read_members_loosely(
     if words[0] in ASKING_FOR_VALUES and not is_count:
         return None
     classes = fetch_classes(kg)
-    for class_iri, span, doubts in _find_likely_classes(asked, words, kg, embeddings):
-        things = fetch_things(kg, members_of(class_iri, kg) if class_iri else ANYTHING)
-        known = classes.names[class_iri] if class_iri else ""
+    for named, span, doubts in _find_likely_classes(asked, words, kg, embeddings):
+        things = fetch_things(kg, members_of(named, kg) if named else ANYTHING)
+        known = classes.names[named] if named else ""
         conditions = find_likely_conditions(asked, set(span), known, things, kg, embeddings)
         if conditions is None or not (conditions or asked != question):
             continue
-        if class_iri is None:
-            class_iri = _class_with(conditions[0], things, kg)
+        class_iri = named or _class_with(conditions[0], things, kg)
         if class_iri:
             fact = (TARGET, CLASS_RELATION, classes.names[class_iri])
             reading = ParsedQuestion((fact,), TARGET, "count" if is_count else "list")
-            doubts += chain.from_iterable(condition.doubts for condition in conditions)
-            return with_conditions(reading, conditions), Unread(
-                (), doubts or ["words were left out"]
-            )
+            of_conditions = chain.from_iterable(condition.doubts for condition in conditions)
+            found = [*doubts, *of_conditions] or ["some words were left out"]
+            return with_conditions(reading, conditions), Unread((), found)
     return None
 
 
 def _find_likely_classes(
     question: str, words: Words, kg: Graph, embeddings: Embeddings
 ) -> Iterator[tuple[URIRef | None, range, list[str]]]:
-    """Yield the classes that a question names; else the one of persons after "who", the one that its noun is like, and None.
+    """Yield the class that a question names; else that of persons after "who", and those that its noun is like.
 
-    None stands for anything that can be measured.
+    None is last, where something is measured, for anything.
     """
     classes = fetch_classes(kg)
     places = [place for place, word in enumerate(words) if _may_be_noun(word)]

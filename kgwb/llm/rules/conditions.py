@@ -251,8 +251,6 @@ def find_conditions(
     if NEGATION in words and (len(conditions) > 1 or measure):
         return None  # it is not clear which of them is denied
     last = None
-    if 0 < len(said) <= MAX_LIKE_WORDS:
-        last = find_likely_truth(said, things, embeddings)
     if measure:
         last = read_measure(measure, said, known, things, embeddings)
     if (said or measure) and last is None:
@@ -331,7 +329,7 @@ def _fetch_offers(kg: Graph, things: Things) -> list[tuple[str, str, str]]:
     labels = kg.names(sorted({value for _, value in rows if isinstance(value, URIRef)}))
     offers = set()
     for predicate, value in rows:
-        if predicate not in names:
+        if not isinstance(predicate, URIRef) or predicate not in names:
             continue
         attribute = names[predicate]
         if attribute.datatypes == {"boolean"}:
@@ -445,22 +443,6 @@ def _positions_saying(name: str, words: Words, *, all_words: bool) -> set[int]:
     positions = {place for place, word in enumerate(words) if stem(word) in stems}
     is_whole = stems.issubset(stem(words[place]) for place in positions)
     return positions if is_whole or not all_words else set()
-
-
-def find_likely_truth(
-    said: Mapping[int, str], things: Things, embeddings: Embeddings
-) -> Condition | None:
-    """Return the truth value that words are most like, in doubt; None if they are like none or several.
-
-    The words have their positions.
-    """
-    truths = [each for each in things.attributes if each.datatypes == {"boolean"}]
-    likely = _find_like(list(said.values()), truths, embeddings)
-    if len(likely) != 1:
-        return None
-    [name] = [attribute.name for attribute in likely]
-    doubt = f"“{' '.join(said.values())}” was read as “{name}”"
-    return Condition(name, TRUE, set(said), [doubt])
 
 
 def _find_like(

@@ -1,0 +1,576 @@
+"""What of a question its reading leaves out.
+
+Every content word must be accounted for: by a name, by a predicate that the query asks for, by a
+class, or by the kind of value that is asked for. Otherwise the query asks for something else than
+the question, and the question must not be answered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from itertools import chain, product
+
+from kgwb.kg.base import Graph
+from kgwb.kg.embeddings import Embeddings
+from kgwb.kg.label_search import normalize
+from kgwb.llm.rules import words as en
+from kgwb.llm.rules.conditions import (
+    SUPERLATIVE_ENDING,
+    is_comparing,
+)
+from kgwb.llm.rules.grammar import (
+    IS_A_RELATION,
+    ORIGIN_VERB,
+    SHARING_WORDS,
+    ParsedQuestion,
+    Unread,
+    is_part_of_verb,
+)
+from kgwb.llm.rules.names import are_texts
+from kgwb.llm.rules.predicates import (
+    MIN_RELATION_SIMILARITY,
+    Predicates,
+    Vertices,
+    fetch_class_names,
+    fetch_predicates,
+    fetch_values,
+    find_similar_predicates,
+    has_text_with,
+    kinds_of_value,
+    max_similarity,
+    names_of_classes,
+    predicates_within_two_steps,
+    without_time_and_place,
+)
+from kgwb.llm.rules.question import (
+    EMPTY_WORDS,
+    MIN_PREDICATE_SIMILARITY,
+    UNSPECIFIC_WORDS,
+    VALUE_KINDS,
+    QuestionWords,
+    has_word_of_stem,
+    is_lookup,
+    predicates_like,
+    says_maker,
+    stems_of,
+    types_of,
+)
+from kgwb.llm.rules.words import (
+    IRREGULAR_FORMS,
+    LETTER_OR_DIGIT,
+    MEANINGS,
+    MIN_STEM_CHARS,
+    RELATION_PHRASES,
+    RIVALS,
+    Mention,
+    Words,
+    are_kin,
+    are_rivals,
+    relation_phrase,
+    singularize,
+    stem,
+)
+
+LIKE_CLASS_SIMILARITY = 0.38
+"""Similarity from which a word is taken for a class that no class of the graph is named by."""
+PASSING_TIMES = [["night"], ["week"], ["month"], ["year"], ["weekend"], ["summer"], ["time"]]
+DIRECT = "direct"
+"""As an adjective it asks for nothing more: every triple says something direct."""
+
+
+class Coverage(QuestionWords):
+    """A question about names of the graph, and what accounts for its words."""
+
+    def __init__(
+        self,
+        words: Words,
+        capitalized: Collection[int],
+        reading: ParsedQuestion,
+        vertices_of: Mapping[Mention, Vertices],
+        kg: Graph,
+        embeddings: Embeddings,
+    ) -> None:
+        """Keep the words, "" in the place of names, and find the predicates that the query may use.
+
+        ``capitalized`` are the positions of words that are written like names. For a question about
+        one predicate words may ask for the chosen predicates and those behind their blank nodes;
+        for another question for all within two triples of the names.
+        """
+        super().__init__(words, embeddings)
+        self.capitalized = capitalized
+        self.reading = reading
+        self.kg = kg
+        self.vertices_of = vertices_of
+        self.vertices = tuple(chain.from_iterable(vertices_of.values()))
+        self.predicates = fetch_predicates(kg, self.vertices)
+        self.is_lookup = is_lookup(reading) and len(vertices_of) == 1
+        """Whether one predicate of one name is asked for."""
+        self.chosen = self._chosen_predicates()
+        asked = self.chosen if self.is_lookup else self.predicates
+        names: list[str] = []
+        for predicate in asked:
+            names += [predicate.name, predicate.inverse_name, *predicate.inner_predicates]
+        if not self.is_lookup:
+            names += predicates_within_two_steps(kg, self.vertices)
+        self.predicate_names = list(dict.fromkeys(names))
+        self.value_types = sorted(types_of(asked))
+
+    def _chosen_predicates(self) -> Predicates:
+        """Return the predicates like the first relation of the reading, without " by" or with it."""
+        if not self.reading.facts:
+            return []
+        _, relation, _ = self.reading.facts[0]
+        similar = predicates_like(relation, self.predicates, self.embeddings)
+        if similar:
+            return similar
+        names = [predicate.name for predicate in self.predicates]
+        names = find_similar_predicates(relation, names, self.embeddings)
+        return [predicate for predicate in self.predicates if predicate.name in names]
+
+    def find_unread_parts(self, clause: range) -> Unread:
+        """Return a reason for each word that nothing accounts for, else for wrong values.
+
+        Of a question about one predicate, words that may be left out are doubts. ``clause`` are the
+        positions of the clause that asks: if it has a word for the predicate, what is said outside
+        of it is said in passing. Nothing is returned if no predicate was chosen for a question
+        about one predicate: the graph has no value then.
+        """
+        if self.is_lookup and not self.chosen:
+            return Unread(self._find_other_predicate())
+        unread = self._unread_positions()
+        if self.is_lookup and self._is_supported(clause):
+            unread = [each for each in unread if each in clause or self._selects(each)]
+        left_out = [position for position in unread if self._may_be_left_out(position)]
+        reasons = []
+        for position in unread:
+            if position not in left_out:
+                reasons.append(f"nothing in the query stands for “{self.words[position]}”")
+        if self.reading.kind == "boolean" and not reasons:
+            doubted = [] if self._is_said() else self._kin_of_chosen()
+            return Unread(self._find_unknown_truth(), list(map(self._doubt_of, doubted)))
+        if not self.is_lookup and not reasons and self._asks_for_each():
+            reasons = ["it asks for a value of each of several things"]
+        if reasons or not self.is_lookup:
+            return Unread(reasons)
+        if not self._is_supported():
+            kin = self._kin_of_chosen()
+            if not kin and self.kind not in VALUE_KINDS:
+                return Unread(["no word says which predicate is asked for"])
+            left_out = sorted({*left_out, *kin})
+        guessed = [] if left_out else self._guessed_positions()
+        doubts = [*map(self._doubt_of, left_out), *self._find_unsaid_kind()]
+        if guessed and not doubts:
+            doubts = self._taken_as_chosen(guessed)
+        doubts = doubts or self._find_events()
+        return Unread(self.find_wrong_values(), doubts, bool(guessed))
+
+    def _find_events(self) -> list[str]:
+        """Return the doubt that an answer is an event, and not who or what takes part in it.
+
+        What somebody ordered is no order: "ordered from" leads to one.
+        """
+        asks_for_noun = any(map(self._is_asked_noun, self.positions))
+        is_action = not asks_for_noun and not en.ACTIVE_AUXILIARIES.isdisjoint(self.words)
+        if self.kind or not (is_action and any(each.is_incoming for each in self.chosen)):
+            return []
+        stems = {stem(self.words[position]) for position in self.positions}
+        for value_type in self.value_types:
+            if not stems.isdisjoint(stems_of(value_type)):
+                return [f"the question was read as one for a “{value_type}”"]
+        return []
+
+    def _guessed_positions(self) -> list[int]:
+        """Return where words stand that are only near to the chosen predicate in meaning, if no word says it.
+
+        A kin that leads to the kind that is asked for says it.
+        """
+        if self._is_fully_named() or any(map(self._is_said_at, self.positions)):
+            return []
+        guessed = []
+        for position in self.positions:
+            word = self.words[position]
+            is_class = any(has_word_of_stem(each, word) for each in self.value_types)
+            if self._is_content(position) and not is_class:
+                guessed.append(position)
+        return guessed
+
+    def _is_said_at(self, position: int) -> bool:
+        """Return whether the word at a position says the chosen predicate, as it is, by a known relation or as kin."""
+        if self.kind and self._find_kin_name(position):
+            return True
+        word = self.words[position]
+        phrase = RELATION_PHRASES.get(word, "")
+        for predicate in self.chosen:
+            names = normalize(f"{predicate.name} {predicate.inverse_name}").split()
+            is_begun = len(word) > MIN_STEM_CHARS and any(each.startswith(word) for each in names)
+            is_same = bool(phrase) and phrase in map(RELATION_PHRASES.get, names)
+            if is_begun or is_same or self._says(predicate, position):
+                return True
+        return False
+
+    def _taken_as_chosen(self, positions: Iterable[int]) -> list[str]:
+        """Return the doubt that words were read as the chosen predicate."""
+        words = " ".join(self.words[position] for position in positions)
+        names = sorted(each.name for each in self.chosen)
+        return [f"“{words}” was read as “{name}”" for name in names[:1]]
+
+    def _find_unsaid_kind(self) -> list[str]:
+        """Return the doubt that a predicate is not just what is said, where others lead to the same class.
+
+        "The doctor of X" may be the "referring doctor", or who treats X.
+        """
+        if self._is_fully_named():
+            return []
+        others = [predicate for predicate in self.predicates if predicate not in self.chosen]
+        classes = set(map(normalize, types_of(self.chosen) & types_of(others)))
+        for predicate, position in product(self.chosen, self.positions):
+            word = self.words[position]
+            if word in classes and has_word_of_stem(predicate.name, word):
+                return [f"“{word}” was read as “{predicate.name}”"]
+        return []
+
+    def _is_said(self) -> bool:
+        """Return whether a word of the question is like the name of a chosen predicate."""
+        for position, predicate in product(self.positions, self.chosen):
+            for phrase in self._phrases_at(position):
+                if self._is_like(phrase, predicate.name, MIN_PREDICATE_SIMILARITY):
+                    return True
+        return False
+
+    def _kin_of_chosen(self) -> list[int]:
+        """Return where words stand that may say the only chosen predicate."""
+        return [position for position in self.kin_positions() if self._find_kin_name(position)]
+
+    def _asks_for_each(self) -> bool:
+        """Return whether a value of each of several things is asked for: "When were X and Y born?"
+
+        A query gives what all of them have in common.
+        """
+        relations = {relation for _, relation, _ in self.reading.facts}
+        count = len(self.vertices_of)
+        is_of_each = count > 1 and len(self.reading.facts) == len(relations) * count
+        return is_of_each and self.kind in VALUE_KINDS
+
+    def _doubt_of(self, position: int) -> str:
+        """Return the sentence that says how a word that may be left out was taken."""
+        word = self.words[position]
+        if word == ORIGIN_VERB:
+            word = "from"
+        kin = self._find_kin_name(position)
+        return f"“{word}” was read as “{kin}”" if kin else f"“{word}” was not read"
+
+    def _find_kin_name(self, position: int) -> str:
+        """Return the name of the chosen predicates, if they have one and the word at a position may say it; else ""."""
+        name, *others = {predicate.name for predicate in self.chosen} or {""}
+        return name if not others and are_kin(self.words[position], normalize(name)) else ""
+
+    def _selects(self, position: int) -> bool:
+        """Return whether a word selects among things wherever it stands: "second", "oldest".
+
+        A word for a time after it makes it a part of a time: "last night".
+        """
+        word = self.words[position]
+        is_superlative = word.endswith(SUPERLATIVE_ENDING) and is_comparing(word)
+        is_of_time = self.words[position + 1 : position + 2] in PASSING_TIMES
+        return is_superlative or (word in en.ORDINALS and not is_of_time)
+
+    def _may_be_left_out(self, position: int) -> bool:
+        """Return whether a word that nothing accounts for leaves the question much as it is.
+
+        A word may if a chosen predicate is its kin. For others, the question must say the whole
+        name of a chosen predicate. The word must be no relation of its own, and not select. Then a
+        verb, an adjective that is said of the name, or the noun of an apposition ("the picture X")
+        may: "under which genre would you file X". A word that belongs to a noun may not: "the
+        second warden", "the population density".
+        """
+        word = self.words[position]
+        following = self.words[position + 1 : position + 2]
+        if not (self.is_lookup or self.reading.kind == "boolean") or is_comparing(word):
+            return False
+        if self._find_kin_name(position):
+            return True
+        if word == "first" and self.kind == "a time":
+            return following == [""] or any(map(en.is_verb, following))
+        is_kind = word in en.TIME_WORDS or word in en.PLACE_WORDS or self._is_asked_noun(position)
+        if is_kind or not self.is_lookup or self.kind == "a place" or not self._is_fully_named():
+            return False
+        if self._selects(position) or word in RELATION_PHRASES or stem(word) in RIVALS:
+            return False
+        return self._is_verb_of_clause(position)
+
+    def _is_verb_of_clause(self, position: int) -> bool:
+        """Return whether a word is a verb or an adjective that is said of the subject, by its place.
+
+        It stands after an auxiliary, a pronoun or the name. After an auxiliary, or without one
+        before the name, it must look like a verb or be followed by no noun: "is responsible for".
+        """
+        word = self.words[position]
+        before = list(self.words[:position])
+        while before and before[-1] in en.ORDINALS | en.FILLERS:
+            before.pop()
+        following = self.words[position + 1 : position + 2]
+        is_alone = not following or following[0] in en.FUNCTION_WORDS | {""}
+        looks_like_verb = en.is_verb(word) or word in IRREGULAR_FORMS
+        if before[-1:] == [""]:
+            has_auxiliary = not en.ACTIVE_AUXILIARIES.isdisjoint(before)
+            is_third_person = word.endswith("s") and en.BE_FORMS.isdisjoint(before)
+            return has_auxiliary or looks_like_verb or is_third_person
+        if before and before[-1] in en.AUXILIARIES | en.SUBJECTS | en.RELATIVES | {"to"}:
+            return is_alone or looks_like_verb
+        return (
+            following == [""] and before[-1:] != ["'s"] and en.DETERMINERS.isdisjoint(before[-1:])
+        )
+
+    def _is_fully_named(self) -> bool:
+        """Return whether the words of the question say every word of the name of a chosen predicate.
+
+        Function words and words for a time or place need not be said, unless there are no others. A
+        predicate that alone leads to the class that the question names is fully named, too.
+        """
+        if len(self.chosen) == 1:
+            for position, word in enumerate(self.words):
+                if self._is_asked_noun(position) and self._is_any_class(word, self.value_types):
+                    return True
+        said = set(map(stem, self.words))
+        for position in self.positions:
+            for phrase in self._phrases_at(position):
+                said |= stems_of(phrase)
+        for predicate in self.chosen:
+            name_words = set(normalize(predicate.name).split())
+            content = name_words - UNSPECIFIC_WORDS - en.PLACE_WORDS or name_words
+            if said.issuperset(map(stem, content)):
+                return True
+        return False
+
+    def _find_other_predicate(self) -> list[str]:
+        """Return that the graph has something else than a relation that no predicate is like.
+
+        It is said only where a predicate looks like the relation, and a query might take it: who
+        planted a tree is not when it was planted. Otherwise there is no value, which the answer
+        will say.
+        """
+        _, relation, _ = self.reading.facts[0]
+        # A time or place is of an event: "birth date" does not look like "release date".
+        event = without_time_and_place(relation) or relation
+        for predicate in self.predicates:
+            other_event = without_time_and_place(predicate.name) or predicate.name
+            if max_similarity(event, [other_event], self.embeddings) >= MIN_PREDICATE_SIMILARITY:
+                return [f"it asks for “{relation}”, and the graph has “{predicate.name}”"]
+        return []
+
+    def _find_unknown_truth(self) -> list[str]:
+        """Return the reason that the graph does not say whether a fact holds; else [].
+
+        The graph says so if the first name has a predicate like the relation that may lead to the
+        other: a person without a birth place in the graph may be born anywhere. Nothing is checked
+        for what a thing is ("is X a chemist"), nor for a reading with another number of facts or
+        names.
+        """
+        _, relation, _ = self.reading.facts[0]
+        unknown = [f"the graph does not say what is asked with “{relation}”"]
+        if len(self.vertices_of) == 1:
+            return [] if self._is_fully_named() else unknown
+        if len(self.reading.facts) != 1 or len(self.vertices_of) != 2:
+            return []
+        if relation == IS_A_RELATION:
+            return []
+        things = [name for name, ends in self.vertices_of.items() if not are_texts(ends)]
+        first = min(things or self.vertices_of)
+        for predicate in fetch_predicates(self.kg, self.vertices_of[first]):
+            is_unfit = predicate.has_only_numbers or predicate.is_temporal
+            if is_unfit and len(things) == len(self.vertices_of):
+                continue
+            if find_similar_predicates(relation, [predicate.name], self.embeddings):
+                return []
+        return [f"the graph does not say of {first.text} what is asked with “{relation}”"]
+
+    def _unread_positions(self) -> list[int]:
+        """Return where content words stand that nothing accounts for (``_is_accounted_for``)."""
+        unread = []
+        for position in range(len(self.words)):
+            if self._is_content(position) and not self._is_accounted_for(position):
+                unread.append(position)
+        return unread
+
+    def _is_content(self, position: int) -> bool:
+        """Return whether a word carries a meaning of its own; comparing words and superlatives do."""
+        word = self.words[position]
+        if is_comparing(word):
+            return True
+        before = self.words[max(position - 1, 0)]
+        if (word == DIRECT and before in en.DETERMINERS) or is_part_of_verb(before, word):
+            return False
+        if word in en.PERSON_NOUNS and any(not each.has_only_numbers for each in self.chosen):
+            return False
+        return word not in EMPTY_WORDS and bool(LETTER_OR_DIGIT.search(word))
+
+    def _is_accounted_for(self, position: int) -> bool:
+        """Return whether something in the reading or the graph stands for the word at a position.
+
+        That is a predicate or a class that is like the word, or a text of the thing that is asked
+        about. In a question about one predicate, a word for a time stands for the kind of value that
+        is asked for. For another question it may also be a relation of the reading or any label of
+        the graph, and words for a time or place are not looked at. A comparing word or superlative
+        must stand in the name of a predicate.
+        """
+        word = self.words[position]
+        is_owned = self.words[max(position - 1, 0)] == "whose"
+        own_classes = fetch_class_names(self.kg, self.vertices) if is_owned else ()
+        if is_comparing(word) or self._is_any_class(word, own_classes):  # whose boat is X
+            return self._stands_in_predicate(word)
+        threshold = MIN_RELATION_SIMILARITY
+        if not self.is_lookup or self._is_asked_noun(position):
+            threshold = MIN_PREDICATE_SIMILARITY
+        if self._is_like_predicate(position, threshold) or self._is_class(position):
+            return True
+        if word in en.TIME_WORDS or word in en.PLACE_WORDS:
+            is_asked_time = self.kind == "a time" and singularize(word) in en.TIME_WORDS
+            return is_asked_time or not self.is_lookup
+        is_maker = any(says_maker(word, each) for each in self.chosen)
+        if self._describes_name(position) or (is_maker and self._is_fully_named()):
+            return True
+        if self.is_lookup:
+            return self._is_class_of_untyped(position)
+        return word in SHARING_WORDS or self._is_read_relation(word) or self._is_label(word)
+
+    def _is_class_of_untyped(self, position: int) -> bool:
+        """Return whether a word says of what class the values are that the question names itself.
+
+        In "which company is the operator of X", "operator" says what is asked for. The graph must
+        have a predicate of this name whose values have no class, or else it knows better.
+        """
+        following = self.words[position + 1 : position + 3]
+        if not self._is_asked_noun(position) or len(following) < 2:
+            return False
+        be, determiner = following
+        if be not in en.BE_FORMS or determiner != "the":
+            return False
+        later_words = self.words[position + 3 :]
+        is_named = any(self._stands_in_predicate(word) for word in later_words if word)
+        return is_named and not self.value_types
+
+    def _describes_name(self, position: int) -> bool:
+        """Return whether a word stands in a text of the thing that is asked about.
+
+        It must stand beside the name and have a capital letter, as the family name after a first
+        name that the graph has as a label. A word that tells several things of one name apart may
+        stand anywhere.
+        """
+        word = self.words[position]
+        if any(word in mention.text.split() for mention in self.vertices_of):
+            return True  # of which year it is
+        if len(self.vertices) > 1:
+            return has_text_with(self.kg, self.vertices, word)
+        if position not in self.capitalized:
+            return False
+        is_beside_name = "" in self.words[max(position - 1, 0) : position + 2]
+        return is_beside_name and has_text_with(self.kg, self.vertices, word)
+
+    def _stands_in_predicate(self, word: str) -> bool:
+        """Return whether a word is one of the words of a predicate's name, in normal form."""
+        return any(word in normalize(name).split() for name in self.predicate_names)
+
+    def _is_like_predicate(self, position: int, threshold: float) -> bool:
+        """Return whether a word, alone or with a neighbour, is like a predicate's name.
+
+        It is if they have a stem in common, or if their similarity reaches ``threshold`` and no two
+        words of them are rivals.
+        """
+        for phrase in self._phrases_at(position):
+            for name in self.predicate_names:
+                if self._is_like(phrase, name, threshold):
+                    return True
+        return False
+
+    def _is_like(self, phrase: str, name: str, threshold: float) -> bool:
+        """Return whether a phrase is a form of a word of a predicate's name, or like it in meaning.
+
+        A stem in common is enough. Otherwise their similarity must reach ``threshold``, and no two
+        words of them be rivals (see ``are_rivals``).
+        """
+        phrase_words = normalize(phrase).split()
+        name_words = normalize(name).split()
+        meanings = set(name_words)
+        for word in name_words:
+            meanings |= MEANINGS.get(stem(word), set())
+        stems = {stem(word) for word in meanings - UNSPECIFIC_WORDS}
+        if not stems.isdisjoint(map(stem, phrase_words)):
+            return True
+        for word in phrase_words:
+            if any(are_rivals(word, other) for other in name_words):
+                return False
+        return max_similarity(phrase, [name], self.embeddings) >= threshold
+
+    def _is_class(self, position: int) -> bool:
+        """Return whether the word at a position names a class of the names or of the values.
+
+        It does if a class is like it, and no other class of the graph is more like it. A word
+        between a determiner and a name without a class in the graph does as well ("the contract
+        X").
+        """
+        word = self.words[position]
+        if self._is_any_class(word, self.value_types):
+            return True
+        own_classes = fetch_class_names(self.kg, self.vertices)
+        if self._is_any_class(word, own_classes):
+            return True
+        if word in RELATION_PHRASES or en.is_verb(word):
+            return False
+        # Of all classes of the graph, the one most like the word must be among them
+        classes = sorted(names_of_classes(self.kg))
+        likeness = max_similarity(word, classes, self.embeddings)
+        required = min(max(likeness, MIN_RELATION_SIMILARITY), LIKE_CLASS_SIMILARITY)
+        expected = [*self.value_types, *own_classes]
+        return max_similarity(word, expected, self.embeddings) >= required
+
+    def _is_read_relation(self, word: str) -> bool:
+        """Return whether a word names a relation of the reading."""
+        relations = " ".join(relation for _, relation, _ in self.reading.facts)
+        return word in relations or relation_phrase(word) in relations
+
+    def _is_label(self, word: str) -> bool:
+        """Return whether a word is a label of the graph, or like the name of a class.
+
+        The word counts as it is and in the singular. The graph is asked for the label.
+        """
+        is_label = bool(self.kg.exact([word, singularize(word)]))
+        return is_label or self._is_any_class(word, sorted(names_of_classes(self.kg)))
+
+    def _is_supported(self, positions: Iterable[int] | None = None) -> bool:
+        """Return whether a word at some positions, or any, is for the chosen predicate or its values.
+
+        A content word, or a word of a known relation, must be like the predicate
+        (MIN_PREDICATE_SIMILARITY), or like a class or datatype that it leads to. A class alone does
+        not tell what a text of the graph is to its things: "which bands are from Turin".
+        """
+        types = [] if are_texts(self.vertices) else self.value_types
+        for position in range(len(self.words)) if positions is None else positions:
+            word = self.words[position]
+            pair = "_".join(self.words[position : position + 2])
+            names_relation = pair in RELATION_PHRASES or word in RELATION_PHRASES
+            if self._is_content(position) or names_relation:
+                if self._is_like_predicate(position, MIN_PREDICATE_SIMILARITY):
+                    return True
+                if self._is_any_class(word, types):
+                    return True
+        return False
+
+    def find_wrong_values(self) -> list[str]:
+        """Return the reason that the values of the chosen predicates are of a wrong kind; else [].
+
+        For predicates that lead to the name, the values are things, which are neither times nor
+        numbers. For others, values are fetched from the graph and compared with the kind that is
+        asked for.
+        """
+        if any(predicate.is_incoming for predicate in self.chosen):
+            is_wrong = self.kind in ("a time", "a number")
+            return [f"it asks for {self.kind}, and things were found"] if is_wrong else []
+        is_temporal = any(predicate.is_temporal for predicate in self.chosen)
+        if not self.kind or (self.kind == "a time" and is_temporal):
+            return []
+        iris = [predicate.iri for predicate in self.chosen]
+        values = fetch_values(self.kg, self.vertices, iris)
+        if not values or any(self.kind in kinds_of_value(value) for value in values):
+            return []
+        names = ", ".join(f"“{predicate.name}”" for predicate in self.chosen)
+        return [f"it asks for {self.kind}, and the values of {names} are of another kind"]

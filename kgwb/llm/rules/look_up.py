@@ -1,0 +1,672 @@
+"""Questions about one name: which of its predicates in the graph is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import chain, combinations, pairwise
+
+from kgwb.kg.base import Graph
+from kgwb.kg.embeddings import Embeddings
+from kgwb.kg.label_search import UNIT_WORDS, names_unit, normalize
+from kgwb.llm.rules import words as en
+from kgwb.llm.rules.classes import (
+    CLASS_RELATION,
+    normal_noun,
+)
+from kgwb.llm.rules.conditions import (
+    ANY_EVENT,
+    NON_CONTENT_WORDS,
+    TRUE,
+    is_comparing,
+)
+from kgwb.llm.rules.grammar import (
+    SHARING_WORDS,
+    Fact,
+    ParsedQuestion,
+    Unread,
+)
+from kgwb.llm.rules.predicates import (
+    AGENT_ENDINGS,
+    MIN_RELATION_SIMILARITY,
+    Predicates,
+    VertexPredicate,
+    Vertices,
+    fetch_predicates,
+    has_neighbour_of_two_types,
+    leads_to_kind,
+    max_similarity,
+    names_of_classes,
+    names_of_predicates,
+    predicates_within_two_steps,
+    with_superclasses,
+    write_name_list,
+)
+from kgwb.llm.rules.question import (
+    A_TRUTH_VALUE,
+    EMPTY_WORDS,
+    MIN_PREDICATE_SIMILARITY,
+    UNSPECIFIC_WORDS,
+    WORDS_BEFORE_ASKED_NOUN,
+    QuestionWords,
+    has_other_direction,
+    has_word_of_stem,
+    is_class_called,
+    is_lookup,
+    predicates_like,
+    stems_of,
+    types_of,
+)
+from kgwb.llm.rules.words import (
+    KIN_GROUPS,
+    RELATION_PHRASES,
+    Words,
+    are_kin,
+    are_rivals,
+    have_same_relation,
+    leads_to_agent,
+    singularize,
+    stem,
+    words_saying,
+)
+
+MIN_MEANING = 0.33
+"""Similarity of the whole question from which it may ask for a predicate that no word of it says."""
+MIN_MEANING_OF_KIND = 0.25
+"""The same where the predicate must lead to a time, a place, a person or a number."""
+MEANING_LEAD = 0.05
+"""How much more like it that predicate must be than the next one."""
+KIN_LEAD = 0.35
+"""How much more like it a predicate of other things may be than one that a word of the question may say."""
+_WORDS_OF_PHRASES = " ".join(RELATION_PHRASES.values()).split()
+RELATION_WORDS = en.TIME_WORDS.union(en.PLACE_WORDS, _WORDS_OF_PHRASES, ["by"])
+"""Words of known relations. Relations of these words alone are not looked up in the graph."""
+TIME_AND_PLACE_ENDINGS = ("at", "in", "on")
+WHO_WORDS = frozenset(("who", "whom", "who's"))
+SKIPPED_WORDS = en.BE_FORMS | en.DETERMINERS | en.ACTIVE_AUXILIARIES
+"""Words that may stand between these and the noun: "what is the"."""
+
+
+class LookUp(QuestionWords):
+    """A question about one name, read by the predicates that the name has in the graph."""
+
+    def __init__(
+        self,
+        words: Words,
+        reading: ParsedQuestion,
+        name: str,
+        vertices: Vertices,
+        kg: Graph,
+        embeddings: Embeddings,
+    ) -> None:
+        """Keep the words, the grammar's reading, the name, and the vertices that have the name."""
+        super().__init__(words, embeddings)
+        if reading.kind == "boolean":
+            self.kind = A_TRUTH_VALUE
+        self.reading = reading
+        self.name = name
+        self.vertices = vertices
+        self.kg = kg
+        self.predicates = fetch_predicates(kg, vertices)
+
+    def read(self) -> ParsedQuestion:
+        """Return a reading of the question that the graph can answer, else the grammar's reading.
+
+        The grammar's reading is kept if the graph has predicates like its relations. Otherwise the
+        predicate of the name that is most like the words becomes its only relation; if no predicate
+        is like them, the grammar's reading is kept as well. A "how many" or "who" question that the
+        predicates cannot answer gets a relation that no predicate is like, and so has no answer.
+        Predicates that have only numbers are no answer to "who" or for a place; nor are "made at"
+        to "who", and "made by" for a place.
+        A fact with the class that is asked for is added where ``_with_asked_class`` says so.
+        """
+        self.reading = self._without_class_relation()
+        reading = self._read_by_predicates()
+        return self._with_asked_class(self._with_asked_parts(reading))
+
+    def _read_by_predicates(self) -> ParsedQuestion:
+        """Return the reading of ``read``, without parts and the class that is asked for."""
+        facts = self.reading.facts
+        whole = self._find_compound() if len(facts) > 1 else self._find_inverse()
+        if whole is not None:
+            return self._reading_of_predicate(whole)
+
+        unfit: list[VertexPredicate] = []
+        predicates = list(self.predicates)
+        asks_who = not WHO_WORDS.isdisjoint(self.words) and not self.value_type
+        if len(facts) == 1 and (asks_who or self.value_type == "place"):
+            unfit = [each for each in predicates if self._is_unfit(each, asks_who)]
+            predicates = [predicate for predicate in predicates if predicate not in unfit]
+
+        relation = next((each for first, each, last in facts if self.name in (first, last)), "")
+        similar = predicates_like(relation, predicates, self.embeddings)
+        similar_unfit = predicates_like(relation, unfit, self.embeddings)
+        noun = self._counted_noun(relation)
+        is_only_unfit = similar_unfit and not similar
+        closest = None
+        if len(similar) > 1 and len(facts) == 1:
+            closest = self._choose_similar(similar)
+        elif asks_who and is_only_unfit:
+            closest = self._find_kin(predicates)
+        if closest is not None:
+            return self._reading_of_predicate(closest)
+        if (asks_who and is_only_unfit) or self._counts_something_else(noun, similar):
+            return self._with_facts((self.name, noun or "who", "?answer"))
+        if similar and not similar_unfit and self._has_all_relations(similar):
+            return self.reading
+
+        predicate = AskedPredicate(self.words, self.embeddings).find(predicates)
+        is_said = predicate and any(self._says(predicate, each) for each in self.positions)
+        if len(facts) == 1 and not is_said:
+            predicate = self._find_kin(predicates) or predicate
+        if predicate is None:
+            return self.reading
+        return self._reading_of_predicate(predicate)
+
+    def _find_inverse(self) -> VertexPredicate | None:
+        """Return the only predicate whose declared inverse is what a reading of one fact asks for, else None.
+
+        It is not looked for where the name has a predicate like the relation.
+        """
+        inverses: dict[VertexPredicate, VertexPredicate] = {}
+        for predicate in self.predicates:
+            name = predicate.inverse_name
+            inverse = replace(predicate, name=name, is_incoming=not predicate.is_incoming)
+            if name:
+                inverses[inverse] = predicate
+        if not inverses or len(self.reading.facts) != 1:
+            return None
+        [fact] = self.reading.facts
+        if predicates_like(fact[1], self.predicates, self.embeddings):
+            return None
+        asked = predicates_like(fact[1], list(inverses), self.embeddings)
+        asked = [each for each in asked if not has_other_direction(fact, self.name, each)]
+        return inverses[asked[0]] if len(asked) == 1 else None
+
+    def _is_unfit(self, predicate: VertexPredicate, asks_who: bool) -> bool:
+        """Return whether a predicate is no answer to "who", or else for a place, by its name and values.
+
+        Who "runs" a line is not what "runs on" it.
+        """
+        last_word = normalize(predicate.name).rpartition(" ")[2]
+        if predicate.has_only_numbers:
+            return True
+        if not asks_who:
+            return last_word == "by"
+        if not predicate.is_incoming:
+            return last_word == "at" or self._has_verb_of_another(predicate)
+        is_joined = last_word not in ("by", "of") and last_word in en.PREPOSITIONS
+        return is_joined and en.PREPOSITIONS.isdisjoint(self.words)
+
+    def _has_verb_of_another(self, predicate: VertexPredicate) -> bool:
+        """Return whether a predicate has the verb after "who", and leads to somebody else.
+
+        Who "recorded" X is not its "record label", and who "prescribed" X not whom it is "prescribed
+        to". Who "was prescribed" X is not whom it is "prescribed by".
+        """
+        name = normalize(predicate.name)
+        last_word = name.rpartition(" ")[2]
+        is_passive = not en.BE_FORMS.isdisjoint(self.words)
+        for word, verb in pairwise(each for each in self.words if each not in en.BE_FORMS):
+            if word in WHO_WORDS and verb not in en.AUXILIARIES and has_word_of_stem(name, verb):
+                is_whole = last_word in TIME_AND_PLACE_ENDINGS or stem(last_word) == stem(verb)
+                if is_passive:
+                    return en.is_verb(verb) and leads_to_agent(name)
+                return not (is_whole or leads_to_agent(name))
+        return False
+
+    def _choose_similar(self, predicates: Predicates) -> VertexPredicate | None:
+        """Return the predicate of several like ones that the question means; None if nothing tells.
+
+        It is the only one of the asked kind that has a form of a word of the question, or else the
+        only kin of a word, or the only one for a time or not.
+        """
+        said = {self.words[position] for position in self.positions} - UNSPECIFIC_WORDS
+        stems = set(map(stem, said))
+        found = []
+        for predicate in predicates:
+            is_said = not stems.isdisjoint(stems_of(predicate.name))
+            if is_said and self._leads_to_asked_kind(predicate):
+                found.append(predicate)
+        named = found[0] if len(found) == 1 else None
+        return named or self._find_kin(predicates) or self._find_only_timely(predicates)
+
+    def _find_only_timely(self, predicates: Predicates) -> VertexPredicate | None:
+        """Return the only predicate for a time, or the only other one, as is asked for; None if there are more.
+
+        "What did X die of" asks for no date.
+        """
+        if not en.TIME_WORDS.isdisjoint(self.words):
+            return None
+        asks_when = self.kind == "a time"
+        found = [predicate for predicate in predicates if predicate.is_temporal == asks_when]
+        return found[0] if len(found) == 1 else None
+
+    def _find_kin(self, predicates: Predicates) -> VertexPredicate | None:
+        """Return the only predicate that a word of the question may say, by its kin; None if none is.
+
+        It must lead to the kind of value that is asked for. The answer will be in doubt.
+        """
+        words = [self.words[position] for position in self.kin_positions()]
+        found = []
+        for predicate in predicates:
+            leads_elsewhere = self.kind == "a place" and predicate.name.endswith(AGENT_ENDINGS)
+            if predicate.is_temporal != (self.kind == "a time") or leads_elsewhere:
+                continue
+            if any(are_kin(word, normalize(predicate.name)) for word in words):
+                found.append(predicate)
+        numbers = [predicate for predicate in found if predicate.has_only_numbers]
+        if numbers and "many" in self.words:  # how many people live in X
+            found = numbers
+        return found[0] if len(found) == 1 else None
+
+    def read_by_meaning(self) -> tuple[ParsedQuestion, Unread] | None:
+        """Return a reading by the predicate that is nearest to the question in meaning, with a doubt.
+
+        The question without the name is compared with the predicates that lead to what is asked for:
+        with their names, and with these beside the class that they lead to. If some are kin of a word,
+        only these count. The nearest one must have MEANING_LEAD over the next name. If it is no kin, it
+        must have MIN_MEANING, too, and no predicate of other things be nearer: what the graph says of
+        others, it would say of this thing, too. The only one that leads to the class that is asked for
+        needs none of this.
+
+        None if there is no such predicate, if a word selects or compares, or if the question has
+        another clause ("what was ... when ...") or seems to have several relations.
+        """
+        said = [word for word in self.words if word not in EMPTY_WORDS]
+        is_single = is_lookup(self.reading) or self.kind == A_TRUTH_VALUE
+        is_several = len(said) > 1 and not is_single and self._is_of_name()
+        is_selected = any(is_comparing(word) or word in en.ORDINALS for word in self.words)
+        has_clause = sum(word in en.WH_WORDS for word in self.words) > 1
+        if is_several or is_selected or has_clause:
+            return None
+        of_class = self._predicates_of_asked_class()
+        fitting = self._fitting_predicates(of_class)
+        if not fitting:
+            return None
+        kin = [each for each in fitting if self._is_kin(each)]
+        if any(are_rivals(one.name, other.name) for one, other in combinations(kin, 2)):
+            return None  # relatives are not only fathers
+        text = self._text_without_name()
+        stems = set(chain.from_iterable(stems_of(each.name) for each in fitting))
+        ranked = sorted((self._meaning(each, text), each.name) for each in kin or fitting)
+        likeness, name = ranked[-1]
+        names = {each.name for each in fitting}
+        if of_class is None or len(names) > 1:
+            nearer = {other for near, other in ranked if near > likeness - MEANING_LEAD}
+            says_other = self.kind == "" or any(stem(word) in KIN_GROUPS for word in said)
+            is_near = likeness >= (MIN_MEANING if says_other else MIN_MEANING_OF_KIND)
+            others = self._likeness_of_others(text)
+            is_generic = (
+                self.kind == "a time" and set(map(stem, stems)) <= ANY_EVENT and len(names) == 1
+            )
+            is_known = is_generic or (is_near and others <= likeness + MEANING_LEAD)
+            if len(nearer) > 1 or not (is_known or (kin and others <= likeness + KIN_LEAD)):
+                return None
+        predicate = next(each for each in fitting if each.name == name)
+        if self._is_about_else(predicate):
+            return None
+        reading = self._with_asked_parts(self._reading_of_predicate(predicate))
+        reading = self._with_asked_class(reading)
+        if self.kind == A_TRUTH_VALUE:
+            reading = self.reading._replace(facts=((self.name, name, TRUE),), target=self.name)
+        taken = f"“{' '.join(said)}”" if said else "the question"
+        stems = stems_of(name)
+        is_whole = stems.issuperset(map(stem, said)) and stems.issubset(map(stem, self.words))
+        doubts = [] if is_whole else [f"{taken} was read as “{name}”"]
+        return reading, Unread((), doubts)
+
+    def _is_of_name(self) -> bool:
+        """Return whether the question is about something of the name: "the cook of X", "X's cook"."""
+        place = self.words.index("")
+        before = [word for word in self.words[:place] if word not in en.DETERMINERS]
+        return before[-1:] == ["of"] or "'s" in self.words[place:]
+
+    def _fitting_predicates(self, of_class: Predicates | None) -> Predicates:
+        """Return the predicates that lead to what is asked for: to things of a class, or a kind of value."""
+        counts = of_class is None and self.kind == "" and "many" in self.words
+        fitting = []
+        for predicate in self.predicates if of_class is None else of_class:
+            is_counted = predicate.has_only_numbers or not counts
+            if is_counted and self._leads_to_asked_kind(predicate):
+                fitting.append(predicate)
+        return fitting
+
+    def _is_kin(self, predicate: VertexPredicate) -> bool:
+        """Return whether a word of the question may say a predicate, by its stem or by its kin."""
+        stems = stems_of(predicate.name)
+        name = normalize(predicate.name)
+        for position in {*self.positions, *self.kin_positions()}:
+            word = self.words[position]
+            is_telling = en.is_verb(word) or self._is_asked_noun(position)
+            if are_kin(word, name) or (is_telling and stem(word) in stems):
+                return True
+        return False
+
+    def _text_without_name(self) -> str:
+        """Return the words of the question, those for a known relation by its phrase."""
+        phrases = [self._phrases_at(place)[0] for place, word in enumerate(self.words) if word]
+        return " ".join(phrases)
+
+    def _meaning(self, predicate: VertexPredicate, text: str) -> float:
+        """Return how near a predicate is to a text in meaning, by its name alone or with a class beside it."""
+        names = [predicate.name]
+        classes = [] if predicate.has_only_numbers else sorted(predicate.value_types)[:1]
+        for each in classes:
+            joined = [each, predicate.name] if predicate.is_incoming else [predicate.name, each]
+            names.append(" ".join(joined))
+        return max(self.embeddings.similarity(text, names))
+
+    def _likeness_of_others(self, text: str) -> float:
+        """Return how near the predicates that only other things have are to a text; 1.0 if the question says one."""
+        own = {each.name for each in self.predicates}
+        names = names_of_predicates(self.kg)
+        others = [name for name in names if name not in own]
+        said = {stem(word) for word in self.words if word not in EMPTY_WORDS}
+        if any(said.issuperset(stems_of(name)) for name in others):
+            return 1.0
+        return max(self.embeddings.similarity(text, others), default=0.0)
+
+    def _is_about_else(self, predicate: VertexPredicate) -> bool:
+        """Return whether a predicate is not what is asked for, though it is near in meaning.
+
+        It is the rival of a word, or has another direction than the question. Or one word says it,
+        and another makes that something else: a population density is no population, and women who
+        were influenced are not all who were. A noun after the name may belong to the name.
+        """
+        name_words = words_saying(normalize(predicate.name))
+        stems = stems_of(predicate.name)
+        expected = [predicate.name, *predicate.value_types]
+        is_said = not stems.isdisjoint(stem(self.words[place]) for place in self.positions)
+        may_be_person = leads_to_kind(self.kg, self.vertices, predicate, "a person")
+        for position, (word, following) in enumerate(pairwise([*self.words, ""])):
+            if any(are_rivals(word, other) for other in name_words):
+                return True
+            is_noun = following not in EMPTY_WORDS and not en.is_verb(following)
+            is_subject = not en.ACTIVE_AUXILIARIES.isdisjoint(self.words[:position])
+            joins_name = word == "" and not is_subject and self.kind != A_TRUTH_VALUE
+            if is_noun and (joins_name or (stem(word) in stems and stem(following) not in stems)):
+                return True
+            is_asked = self._is_asked_noun(position) and position in self.positions
+            if is_asked and is_said and not self._is_any_class(word, expected):
+                return may_be_person or normal_noun(word) in names_of_classes(self.kg)
+        facts = self.reading.facts
+        return bool(facts) and has_other_direction(facts[0], self.name, predicate)
+
+    def _predicates_of_asked_class(self) -> Predicates | None:
+        """Return the predicates that lead to the class after "which" or "how many"; None without one."""
+        classes = names_of_classes(self.kg)
+        phrases = self.asked_phrases()
+        asked = [phrase for phrase in phrases if is_class_called(phrase, classes)]
+        if not asked:
+            return None
+        leading = []
+        for predicate in self.predicates:
+            types = map(normalize, with_superclasses(self.kg, predicate.value_types))
+            if is_class_called(asked[0], types):
+                leading.append(predicate)
+        before_name = self.words[max(self.words.index("") - 1, 0)]
+        incoming = [predicate for predicate in leading if predicate.is_incoming]
+        if before_name in en.PREPOSITIONS and len(incoming) == 1:
+            return incoming  # which mountains are in X, and not its highest mountain
+        return leading
+
+    def _leads_to_asked_kind(self, predicate: VertexPredicate) -> bool:
+        """Return whether a predicate leads to the kind of value that the question words ask for, if any."""
+        if self.kind == A_TRUTH_VALUE:
+            return "boolean" in predicate.value_types
+        return not self.kind or leads_to_kind(self.kg, self.vertices, predicate, self.kind)
+
+    def _find_compound(self) -> VertexPredicate | None:
+        """Return the only predicate whose name says all content words of a question, at least two.
+
+        "Since when has X been a member" asks for "member since", and not for the date of a member.
+        "Who is the author of the script of X" asks for "written by": both words say it. The noun
+        after "which" may also be a class that the predicate leads to. Forms of one word are a
+        chain: "directed by the director of X".
+        """
+        words = [self.words[position] for position in self.positions]
+        stems = set(map(stem, words))
+        if len(stems) < len(words) or len(words) < 2 or not SHARING_WORDS.isdisjoint(words):
+            return None
+        found = []
+        for predicate in self.predicates:
+            if all(self._says(predicate, position) for position in self.positions):
+                found.append(predicate)
+        return found[0] if len(found) == 1 else None
+
+    def _counted_noun(self, relation: str) -> str:
+        """Return the word after the first "many" whose relation phrase is not the relation, else "".
+
+        A word without a relation phrase counts, too.
+        """
+        for word, next_word in pairwise(self.words):
+            if word == "many" and RELATION_PHRASES.get(next_word) != relation:
+                return next_word
+        return ""
+
+    def _counts_something_else(self, noun: str, predicates: Predicates) -> bool:
+        """Return whether "how many" asks for things that these predicates do not lead to.
+
+        ``noun`` is what is counted. It is so if one relation is read, some of the predicates have
+        value types, and no value type is like the noun. False for a noun of NON_CONTENT_WORDS,
+        which includes "".
+        """
+        if noun in NON_CONTENT_WORDS or len(self.reading.facts) != 1:
+            return False
+        types = types_of(predicates)
+        return bool(types) and not self._is_type(noun, types)
+
+    def _has_all_relations(self, similar: Predicates) -> bool:
+        """Return whether the graph has predicates like all relations of the grammar's reading.
+
+        Relations of RELATION_WORDS alone are not looked up. ``similar`` are the predicates like
+        the relation at the name. If several relations are read, all predicates within two triples
+        of the name count too.
+        """
+        unusual = []
+        for _, relation, _ in self.reading.facts:
+            if not RELATION_WORDS.issuperset(relation.split()):
+                unusual.append(relation)
+        names = [predicate.name for predicate in similar]
+        if unusual and len(self.reading.facts) > 1:
+            names.extend(predicates_within_two_steps(self.kg, self.vertices))
+        return all(
+            max_similarity(relation, names, self.embeddings) >= MIN_PREDICATE_SIMILARITY
+            for relation in unusual
+        )
+
+    def _with_facts(self, *facts: Fact) -> ParsedQuestion:
+        """Return the reading with other facts, which ask for "?answer"."""
+        return self.reading._replace(facts=facts, target="?answer")
+
+    def _reading_of_predicate(self, predicate: VertexPredicate) -> ParsedQuestion:
+        """Return a reading that asks for the other end of a predicate of the name.
+
+        If that is a blank node, a second fact asks for its values by all its predicates.
+        """
+        if predicate.is_incoming:
+            return self._with_facts(("?answer", predicate.name, self.name))
+        if not predicate.inner_predicates:
+            return self._with_facts((self.name, predicate.name, "?answer"))
+        return self._reading_of_parts(predicate, predicate.inner_predicates)
+
+    def _reading_of_parts(self, predicate: VertexPredicate, parts: Sequence[str]) -> ParsedQuestion:
+        """Return a reading that asks for values of the blank nodes that a predicate leads to."""
+        first = (self.name, predicate.name, "?x1")
+        return self._with_facts(first, ("?x1", write_name_list(parts), "?answer"))
+
+    def _with_asked_parts(self, reading: ParsedQuestion) -> ParsedQuestion:
+        """Return a reading that asks for those parts of a value without a name that are asked for.
+
+        A reading that asks for another value stays as it is, and so does one for the whole value.
+        """
+        if not is_lookup(reading):
+            return reading
+        _, relation, _ = reading.facts[0]
+        similar = predicates_like(relation, self.predicates, self.embeddings)
+        if len(similar) == 1 and not similar[0].is_incoming:
+            parts = self._find_asked_parts(similar[0].inner_predicates, similar[0].name)
+            if parts:
+                return self._reading_of_parts(similar[0], parts)
+        return reading
+
+    def _find_asked_parts(self, inner: Sequence[str], outer: str) -> list[str]:
+        """Return the predicates of a blank node that the question asks for; [] if it asks for all.
+
+        ``outer`` is the name of the predicate that leads to the node. It names no part.
+        They are those that a word of the question names, or another word for a place. If none is
+        named, they are all but the units: a length is asked for without its unit.
+        """
+        named: set[str] = set()
+        for word in self.words:
+            named_by_word = []
+            if word not in (*NON_CONTENT_WORDS, outer):
+                named_by_word = [name for name in inner if has_word_of_stem(name, word)]
+            if word in en.PLACE_WORDS and not named_by_word:
+                best = max(MIN_PREDICATE_SIMILARITY, max_similarity(word, inner, self.embeddings))
+                named_by_word = [
+                    name for name in inner if max_similarity(word, [name], self.embeddings) == best
+                ][:1]
+            named.update(named_by_word)
+        parts = [name for name in inner if name in named]
+        without_units = [name for name in inner if not names_unit(name)]
+        if not parts and len(without_units) < len(inner):
+            return without_units
+        return [] if UNIT_WORDS.issuperset(parts) else parts
+
+    def _without_class_relation(self) -> ParsedQuestion:
+        """Return the grammar's reading, without its second relation if that is the name of a class.
+
+        In "which maps are kept in X", "maps" is not a relation of what is kept in X if the graph
+        has a class of that name, and no predicate of that name within two triples of X. The
+        relation must be the second of two, stand after the question word, and lead to what is asked
+        for. Otherwise the reading stays.
+        """
+        reading = self.reading
+        if len(reading.facts) != 2:
+            return reading
+        first, (subject, relation, target) = reading.facts
+        if not subject.startswith("?") or target != reading.target:
+            return reading
+        noun = normal_noun(relation)
+        if noun not in self.asked_phrases() or noun not in names_of_classes(self.kg):
+            return reading
+        for name in predicates_within_two_steps(self.kg, self.vertices):
+            if noun in map(singularize, normalize(name).split()):
+                return reading
+        return reading._replace(facts=(first,), target=subject)
+
+    def _with_asked_class(self, reading: ParsedQuestion) -> ParsedQuestion:
+        """Add the class of the answers that the question names to a reading of one fact.
+
+        In "which stations did X design", the class stands after the question word. A fact that
+        states it is added if the predicate also leads to things of other classes or without a
+        class. The reading is returned as it is if it has several facts, if the predicate is named
+        like the class, or if things near the name have two types: a city may be typed as a big city
+        alone.
+        """
+        if len(reading.facts) != 1:
+            return reading
+        [(_, relation, _)] = reading.facts
+        predicates = predicates_like(relation, self.predicates, self.embeddings)
+        names = [normalize(predicate.name) for predicate in predicates]
+        types = set(map(normalize, types_of(predicates)))
+        has_untyped = any(predicate.has_untyped_values for predicate in predicates)
+        if not types or all(predicate.has_only_numbers for predicate in predicates):
+            return reading
+        for phrase in self.asked_phrases():
+            is_only_type = types == {phrase} and not has_untyped
+            if phrase in names or is_only_type:
+                return reading
+            is_class_name = phrase in types or phrase in names_of_classes(self.kg)
+            if is_class_name and not has_neighbour_of_two_types(self.kg, self.vertices):
+                fact = (reading.target, CLASS_RELATION, phrase)
+                return reading._replace(facts=(*reading.facts, fact))
+        return reading
+
+
+class AskedPredicate(QuestionWords):
+    """The words of a question, by which the predicate that it asks for is found."""
+
+    def find(self, predicates: Predicates) -> VertexPredicate | None:
+        """Return the predicate that the question asks for; None if none fits.
+
+        Of the predicates with MIN_PREDICATE_SIMILARITY to a word, it is the one with the largest
+        sum over all words; None if a word that it does not explain asks for something else. If no
+        word is that like a predicate, it is the only one whose value type is named, or else the
+        only predicate; None if it leaves any word unexplained. For a question for a date, only
+        predicates of time are looked at.
+        """
+        if self.value_type == "date":
+            predicates = [predicate for predicate in predicates if predicate.is_temporal]
+        matches = [(predicate, self._likeness(predicate)) for predicate in predicates]
+        similar = []
+        for predicate, likeness in matches:
+            if max(likeness.values(), default=0.0) >= MIN_PREDICATE_SIMILARITY:
+                similar.append((predicate, likeness))
+        if similar:
+            best, likeness = max(similar, key=lambda match: sum(match[1].values()))
+            unexplained = self._unexplained(best, likeness)
+            return None if any(map(self._asks_for_something_else, unexplained)) else best
+        words = [self.words[position] for position in self.positions]
+        of_named_type = []
+        for predicate, likeness in matches:
+            if any(self._is_type(word, predicate.value_types) for word in words):
+                of_named_type.append((predicate, likeness))
+        fitting = of_named_type or matches
+        if len(fitting) != 1 or self._unexplained(*fitting[0]):
+            return None
+        return fitting[0][0]
+
+    def _likeness(self, predicate: VertexPredicate) -> dict[int, float]:
+        """Return the similarity of each content word with a predicate of the name, by position.
+
+        A word is compared with its phrases, and with each neighbour; the best counts. It is equal to
+        the predicate's own name if that has the word, or says the same known relation.
+        """
+        names = [predicate.name, *predicate.inner_predicates]
+        own_name = normalize(predicate.name)
+        likeness = {}
+        for position in self.positions:
+            word = self.words[position]
+            if have_same_relation(word, own_name) or has_word_of_stem(own_name, word):
+                likeness[position] = 1.0
+                continue
+            pairs = [self.words[max(position - 1, 0) : position + 1]]
+            pairs.append(self.words[position : position + 2])
+            phrases = [*self._phrases_at(position), *map(" ".join, pairs)]
+            likeness[position] = max(
+                max_similarity(phrase, names, self.embeddings) for phrase in phrases
+            )
+        return likeness
+
+    def _unexplained(self, predicate: VertexPredicate, likeness: Mapping[int, float]) -> list[int]:
+        """Return the positions of the content words that a predicate does not explain.
+
+        It explains words with MIN_RELATION_SIMILARITY, words for a time, and those that name the
+        class or datatype that it leads to.
+        """
+        unexplained = []
+        for position in self.positions:
+            word = self.words[position]
+            is_explained = likeness[position] >= MIN_RELATION_SIMILARITY or word in en.TIME_WORDS
+            if not is_explained and not self._is_type(word, predicate.value_types):
+                unexplained.append(position)
+        return unexplained
+
+    def _asks_for_something_else(self, position: int) -> bool:
+        """Return whether a word that a predicate does not explain asks for another relation.
+
+        It does if it is in RELATION_PHRASES, stands after "what", "which" or "many" (with
+        SKIPPED_WORDS between), or before "of" without a question word after that. Words of
+        VAGUE_WORDS never do.
+        """
+        word = self.words[position]
+        if word in en.VAGUE_WORDS or word in RELATION_PHRASES:
+            return word not in en.VAGUE_WORDS
+        before = [other for other in self.words[:position] if other not in SKIPPED_WORDS]
+        if before and before[-1] in WORDS_BEFORE_ASKED_NOUN:
+            return True
+        following = self.words[position + 1 : position + 3]
+        return "of" in following[:1] and en.WH_WORDS.isdisjoint(following)
