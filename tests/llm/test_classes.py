@@ -55,6 +55,7 @@ BRIDGES: Rows = {
     "Which bridges are not under repair?": [ALDER],
     "Which bridges have a surface of tarmac?": [MILL, QUAY],
     "Which bridges with lighting are under repair?": [QUAY],
+    "Which bridges are under repair and not lit?": [MILL],
     # a comparison
     "Which bridges are longer than 100 metres?": [ALDER, QUAY],
     "Which bridges have a length of at most 85.5 m?": [MILL],
@@ -111,6 +112,11 @@ DOUBTED = {
     "Which bridges cost less than 2 euros?": ([MILL], "toll in euros"),
     "Which bridges have the lowest toll?": ([MILL], "1 of 3"),
 }
+IN_OTHER_WORDS = {
+    "What's the heaviest satellite we have?": (["Courier"], "left out"),
+    "Which spacecraft has been up there the longest?": (["Aurel 1"], "spacecraft"),
+    "Which agency employs the fewest people?": (["Lanternet"], "staff"),
+}
 
 
 @pytest.mark.parametrize(("question", "expected"), DOUBTED.items())
@@ -120,6 +126,16 @@ def test_a_predicate_that_is_only_like_and_missing_values_are_doubts(
     labels, named = expected
     answer = ask(bridges, question)
     assert sorted(answer.labels) == labels
+    assert named in answer.doubt
+
+
+@pytest.mark.parametrize(("question", "expected"), IN_OTHER_WORDS.items())
+def test_a_class_or_a_condition_in_other_words_is_read_in_doubt(
+    satellites: Graph, question: str, expected: tuple[list[str], str]
+) -> None:
+    labels, named = expected
+    answer = ask(satellites, question)
+    assert list(answer.labels) == labels
     assert named in answer.doubt
 
 

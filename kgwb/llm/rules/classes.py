@@ -24,6 +24,7 @@ from kgwb.llm.rules.conditions import (
     DEGREES,
     LEAD,
     NON_CONTENT_WORDS,
+    NUMBERS,
     TARGET,
     Condition,
     Things,
@@ -35,7 +36,12 @@ from kgwb.llm.rules.conditions import (
     with_conditions,
 )
 from kgwb.llm.rules.grammar import ParsedQuestion, QuestionKind, Unread, remove_filler_phrases
-from kgwb.llm.rules.predicates import PERSON_CLASSES, fetch_classes_of_graph
+from kgwb.llm.rules.predicates import (
+    MIN_RELATION_SIMILARITY,
+    PERSON_CLASSES,
+    fetch_classes_of_graph,
+    max_similarity,
+)
 from kgwb.llm.rules.words import (
     Words,
     are_kin,
@@ -82,6 +88,8 @@ PASSING_PLACE = re.compile(
     re.I,
 )
 """A phrase for where the graph is from: "at the club"."""
+VAGUE_NOUNS = ("thing", "item", "one", "stuff", "building", "place")
+"""Nouns for things of any class."""
 MIN_CLASS_LIKENESS = 0.55
 """Similarity from which a noun is taken for a class."""
 MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
@@ -224,7 +232,7 @@ def read_members_loosely(
         if conditions is None or not (conditions or asked != question):
             continue
         class_iri = named or _class_with(conditions[0], things, kg)
-        if class_iri:
+        if class_iri and (named or _may_be_called(classes.names[class_iri], words, embeddings)):
             fact = (TARGET, CLASS_RELATION, classes.names[class_iri])
             reading = ParsedQuestion((fact,), TARGET, "count" if is_count else "list")
             of_conditions = chain.from_iterable(condition.doubts for condition in conditions)
@@ -267,6 +275,18 @@ def _find_likely_classes(
 def _may_be_noun(word: str) -> bool:
     """Return whether a word may name a class."""
     return not (word in NON_CONTENT_WORDS or word in DEGREES or word in en.VAGUE_WORDS - {"part"})
+
+
+def _may_be_called(name: str, words: Words, embeddings: Embeddings) -> bool:
+    """Return whether the first noun of a question may mean a class: a dam is no mountain, but a thing may be one."""
+    measure = find_measure(words)
+    taken = measure.positions if measure else ()
+    for place, word in enumerate(words):
+        if _may_be_noun(word) and place not in taken and word not in NUMBERS:
+            noun = normal_noun(word)
+            likeness = max_similarity(noun, [name], embeddings)
+            return noun in VAGUE_NOUNS or likeness >= MIN_RELATION_SIMILARITY
+    return True
 
 
 def _find_like_class(

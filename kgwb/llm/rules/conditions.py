@@ -55,7 +55,11 @@ MAX_LIKE_WORDS = 2
 """How many words may say a predicate that is only like them: more of them say something else, too."""
 LEAD = 0.05
 MIN_VALUE_LIKENESS = 0.4
+"""Similarity from which words may say a value, in doubt."""
+MIN_NAME_LIKENESS = 0.55
+"""The same of a value with a capital letter: a name is seldom described."""
 MAX_OFFERS = 500
+"""How many values of things words are compared with."""
 """How much more like them that predicate must be than the next one."""
 NUMBER_DATATYPES = frozenset(
     "integer decimal double float int long short byte nonNegativeInteger positiveInteger unsignedInt".split()
@@ -313,7 +317,8 @@ def find_likely_value(
     )
     (likeness, (text, name, value)), *others = ranked
     is_clear = all(likeness - other >= LEAD for other, _ in others[:1])
-    if likeness < MIN_VALUE_LIKENESS or not is_clear:
+    least = MIN_NAME_LIKENESS if value[:1].isupper() else MIN_VALUE_LIKENESS
+    if likeness < least or not is_clear:
         return None
     return Condition(name, value, set(said), [f"“{phrase}” was read as “{text}”"])
 
@@ -574,7 +579,7 @@ def _choose_attribute(
     candidates = [each for each in things.attributes if each.is_number]
     if measure.is_time or nouns == DATE:
         candidates = times
-    elif said and may_be_time and not measure.unit:
+    elif said and may_be_time and not measure.unit and nouns in ((), AGE, NUMBER):
         candidates = list(dict.fromkeys([*candidates, *times]))
     wanted = _stems(" ".join(said.values() or nouns))
     if said:
