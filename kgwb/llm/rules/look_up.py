@@ -33,6 +33,7 @@ from kgwb.llm.rules.predicates import (
     VertexPredicate,
     Vertices,
     fetch_predicates,
+    find_similar_predicates,
     has_neighbour_of_two_types,
     leads_to_kind,
     max_similarity,
@@ -153,7 +154,9 @@ class LookUp(QuestionWords):
         if (asks_who and is_only_unfit) or self._counts_something_else(noun, similar):
             return self._with_facts((self.name, noun or "who", "?answer"))
         if similar and not similar_unfit and self._has_all_relations(similar):
-            return self.reading
+            [best, *others] = similar
+            is_ambiguous = others or len(facts) > 1 or not self._asks_for_others(relation, best)
+            return self.reading if is_ambiguous else self._reading_of_predicate(best)
 
         predicate = AskedPredicate(self.words, self.embeddings).find(predicates)
         is_said = predicate and any(self._says(predicate, each) for each in self.positions)
@@ -241,6 +244,14 @@ class LookUp(QuestionWords):
         asks_when = self.kind == "a time"
         found = [predicate for predicate in predicates if predicate.is_temporal == asks_when]
         return found[0] if len(found) == 1 else None
+
+    def _asks_for_others(self, relation: str, predicate: VertexPredicate) -> bool:
+        """Return whether a relation is like others, too, by its " by" alone: "written by", "translated by"."""
+        if not relation.endswith(" by"):
+            return False
+        names = [each.name for each in self.predicates]
+        similar = find_similar_predicates(relation, names, self.embeddings)
+        return bool(set(similar) - {predicate.name})
 
     def _find_kin(self, predicates: Predicates) -> VertexPredicate | None:
         """Return the only predicate that a word of the question may say, by its kin; None if none is.

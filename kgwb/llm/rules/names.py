@@ -74,11 +74,10 @@ def _with_label(mention: Mention, year: str, kg: Graph) -> Mention:
     """Return a name with the label of the only thing that has it as its nickname or alias, by the predicate's name."""
     if kg.exact([mention.text]):
         return mention
-    of_year = [
-        hit.label
-        for hit in kg.search(f"{mention.text} {year}", 2).hits
-        if year and year in hit.label and mention.text in hit.label
-    ]
+    of_year = []
+    for hit in kg.search(f"{mention.text} {year}", MAX_PARTIAL_MATCHES).hits if year else ():
+        if year in hit.label and mention.text in hit.label:
+            of_year.append(hit.label)
     if len(of_year) == 1:
         return mention._replace(text=of_year[0])
     spellings = [mention.text, f"the {mention.text}", f"The {mention.text}"]
