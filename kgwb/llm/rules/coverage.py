@@ -26,23 +26,7 @@ from kgwb.llm.rules.grammar import (
     Unread,
     is_part_of_verb,
 )
-from kgwb.llm.rules.names import are_texts
-from kgwb.llm.rules.predicates import (
-    MIN_RELATION_SIMILARITY,
-    Predicates,
-    Vertices,
-    fetch_class_names,
-    fetch_predicates,
-    fetch_values,
-    find_similar_predicates,
-    has_text_with,
-    kinds_of_value,
-    max_similarity,
-    names_of_classes,
-    predicates_within_two_steps,
-    without_time_and_place,
-)
-from kgwb.llm.rules.question import (
+from kgwb.llm.rules.look_up import (
     EMPTY_WORDS,
     MIN_PREDICATE_SIMILARITY,
     UNSPECIFIC_WORDS,
@@ -54,6 +38,22 @@ from kgwb.llm.rules.question import (
     says_maker,
     stems_of,
     types_of,
+)
+from kgwb.llm.rules.predicates import (
+    MIN_RELATION_SIMILARITY,
+    Predicates,
+    Vertices,
+    are_texts,
+    fetch_class_names,
+    fetch_predicates,
+    fetch_values,
+    find_similar_predicates,
+    has_text_with,
+    kinds_of_value,
+    max_similarity,
+    names_of_classes,
+    predicates_within_two_steps,
+    without_time_and_place,
 )
 from kgwb.llm.rules.words import (
     IRREGULAR_FORMS,

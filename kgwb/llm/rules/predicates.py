@@ -211,6 +211,11 @@ def fetch_values(
     return values
 
 
+def are_texts(vertices: Vertices) -> bool:
+    """Return whether these are texts or numbers of the graph, and no things."""
+    return bool(vertices) and all(isinstance(vertex, Literal) for vertex in vertices)
+
+
 @kept_by_graph
 def _fetch_literals(kg: Graph, vertices: Vertices) -> Mapping[Term | None, list[Literal]]:
     """Return literals of vertices by their predicates, at most MAX_SAMPLED_VALUES in all."""
