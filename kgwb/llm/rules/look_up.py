@@ -275,7 +275,7 @@ class LookUp(QuestionWords):
         self.kg = kg
         self.predicates = fetch_predicates(kg, vertices)
 
-    def read(self) -> ParsedQuestion:
+    def read(self, last_question: Words) -> ParsedQuestion:
         """Return a reading of the question that the graph can answer, else the grammar's reading.
 
         The grammar's reading is kept if the graph has predicates like its relations. Otherwise the
@@ -284,13 +284,14 @@ class LookUp(QuestionWords):
         predicates cannot answer gets a relation that no predicate is like, and so has no answer.
         Predicates that have only numbers are no answer to "who" or for a place; nor are "made at"
         to "who", and "made by" for a place.
-        A fact with the class that is asked for is added where ``_with_asked_class`` says so.
+        ``last_question`` are the words of its last sentence with a question word, which are tried
+        first. A fact with the class that is asked for is added where ``_with_asked_class`` says so.
         """
         self.reading = self._without_class_relation()
-        reading = self._read_by_predicates()
+        reading = self._read_by_predicates(last_question)
         return self._with_asked_class(self._with_asked_parts(reading))
 
-    def _read_by_predicates(self) -> ParsedQuestion:
+    def _read_by_predicates(self, last_question: Words) -> ParsedQuestion:
         """Return the reading of ``read``, without parts and the class that is asked for."""
         facts = self.reading.facts
         whole = self._find_compound() if len(facts) > 1 else self._find_inverse()
@@ -323,7 +324,10 @@ class LookUp(QuestionWords):
             is_ambiguous = others or len(facts) > 1 or not self._asks_for_others(relation, best)
             return self.reading if is_ambiguous else self._reading_of_predicate(best)
 
-        predicate = AskedPredicate(self.words, self.embeddings).find(predicates)
+        predicate = None
+        if last_question:
+            predicate = AskedPredicate(last_question, self.embeddings).find(predicates)
+        predicate = predicate or AskedPredicate(self.words, self.embeddings).find(predicates)
         is_said = predicate and any(self._says(predicate, each) for each in self.positions)
         if len(facts) == 1 and not is_said:
             predicate = self._find_kin(predicates) or predicate

@@ -164,7 +164,7 @@ def _ground_question(kg: Graph, asked: tuple[str, ref[Embeddings]]) -> ParsedQue
     if mention.start > 1 and words[mention.start - 2] in en.DETERMINERS:
         words[mention.start - 1] = ""  # a word that belongs to the name: the contract X
     look_up = LookUp(words, reading, mention.text, vertices[mention], kg, embeddings)
-    read = look_up.read()
+    read = look_up.read(_last_question(tokens, words))
     return _with_worded_direction(read, tokens, [mention], look_up.predicates, embeddings)
 
 
@@ -691,6 +691,22 @@ def _find_missing_name(words: Words, mentions: Mentions) -> list[str]:
         if word in en.PERSONAL_PRONOUNS:
             return [f"it is not clear who “{word}” is; ask again with the name"]
     return [] if mentions else ["no name of the graph is in the question"]
+
+
+def _last_question(tokens: Sequence[Token], words: Words) -> Words:
+    """Return the words of the last sentence with a question word; [] if there is none.
+
+    Of words that are part of the name, "" is returned. The first token must begin a sentence.
+    """
+    sentences: list[list[str]] = []
+    for token, word in zip(tokens, words, strict=True):
+        if token.begins_sentence:
+            sentences.append([])
+        sentences[-1].append(word)
+    for sentence in reversed(sentences):
+        if not en.WH_WORDS.isdisjoint(sentence):
+            return sentence
+    return []
 
 
 # What names mean
