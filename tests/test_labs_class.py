@@ -106,9 +106,7 @@ def test_an_answer_that_exceeds_its_limits_takes_no_other_answer_with_it(
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="limits of copies need fork")
 @pytest.mark.parametrize("ending", ["import time; time.sleep(300)", "raise SystemExit"])
-def test_a_job_that_does_not_end_well_takes_no_other_with_it(
-    tmp_path: Path, ending: str
-) -> None:
+def test_a_job_that_does_not_end_well_takes_no_other_with_it(tmp_path: Path, ending: str) -> None:
     lab = tmp_path / "ends.py"
     lab.write_text(
         "from kgwb.labs.tasks import Lab\nLAB = Lab('ends', 'Ends')\n@LAB.task('One')\n"
