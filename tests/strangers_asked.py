@@ -20,7 +20,9 @@ Of tune2, tune3 and sealed3, a third are worded far from the predicates' names, 
 and one in six has no answer. Rules was mended on tune2 and tune3. sealed3 was scored before and after
 that, and its questions were not looked at: of 100 look-ups that have an answer 37 were right, and then
 59, all 38 of those without a doubt; of 33 follow-ups 24, and then 26. Then rules was mended on sealed3,
-too: 78 and 31 are right. No set here is sealed any more.
+too: 78 and 31 are right. sealed4 was scored once before this and once after, and its questions were not
+looked at: of 100 look-ups 84 and then 86 are right, of those without a doubt 56 of 57; of 34 follow-ups
+26 and then 28, and none wrong without a doubt.
 """
 
 from __future__ import annotations
