@@ -402,25 +402,17 @@ def can_be_answered(question: str, kg: Graph, embeddings: Embeddings) -> bool:
 
 
 def _has_relation(question: str, kg: Graph, embeddings: Embeddings) -> bool:
-    """Return whether a question is read as triples, and its only name has the relations that lead from it."""
+    """Return whether a question is read as triples, and its only name has the relation that leads from it."""
     reading = ground_question(question, kg, embeddings)
     mentions = find_named(question, kg)
     if reading.kind == "boolean" or len(mentions) != 1:
         return bool(reading.facts)
     [mention] = mentions
     ends = find_vertices(mentions, kg).get(mention, ())
-    facts = reading.facts[:1] if is_lookup(reading) else reading.facts
-    similar: Predicates = ()
-    for number, (_, relation, _) in enumerate(facts):
-        if number:  # the ends of the fact before
-            values = [
-                fetch_values(kg, ends, [each.iri], is_incoming=each.is_incoming) for each in similar
-            ]
-            ends = tuple(value for value in chain(*values) if isinstance(value, URIRef))
-        similar = predicates_like(relation, fetch_predicates(kg, ends), embeddings)
-        if not similar:
-            return False
-    return bool(facts)
+    if not reading.facts:
+        return False
+    [_, relation, _] = reading.facts[0]
+    return bool(predicates_like(relation, fetch_predicates(kg, ends), embeddings))
 
 
 def read_with_doubts(
