@@ -286,9 +286,10 @@ def decode_body(body: bytes, charset: str) -> tuple[str, UnicodeDecodeError | No
         return body.decode(), None
     except UnicodeDecodeError as error:
         try:
-            return body.decode(charset, "replace"), None
-        except LookupError:  # no codec, or one of those of Python that are no character sets
+            text = body.decode(charset, "replace")
+        except (LookupError, ValueError):  # no codec, or one of Python's that is no character set
             return body.decode(errors="replace"), error
+        return text.removeprefix("\ufeff"), None
 
 
 _BLANKS = re.compile(r"[ \t\n\r]*")

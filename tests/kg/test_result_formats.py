@@ -101,6 +101,10 @@ ACCENT = in_json(X).replace('"a"', '"é"')
         (ACCENT.encode(), "iso-8859-1", "é"),
         (ACCENT.encode("latin-1"), "", "\ufffd"),
         (ACCENT.encode("latin-1"), "no-such-charset", "\ufffd"),
+        # Python has codecs that are no character sets, and that replace nothing.
+        (ACCENT.encode("latin-1"), "idna", "\ufffd"),
+        (ACCENT.encode("latin-1"), "punycode", "\ufffd"),
+        (("\ufeff" + ACCENT).encode("utf-16-le"), "utf-16-le", "é"),
         (in_xml("<literal>é</literal>").encode("latin-1"), "iso-8859-1", "é"),
         (
             b"<?xml version='1.0' encoding='ISO-8859-1'?>"
