@@ -217,14 +217,21 @@ def field_marks(record_class: Any) -> Mapping[str, str]:
     hints = get_type_hints(record_class, include_extras=True)
     marks = {}
     for field in fields(record_class):
-        hint = hints[field.name]
-        parts = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else ()
         marks[field.name] = ""
-        for annotated in (*reversed(parts), hint):
-            for annotation in getattr(annotated, "__metadata__", ()):
-                if isinstance(annotation, FieldMark):
-                    marks[field.name] = annotation.name
+        for annotation in _annotations_of(hints[field.name]):
+            if isinstance(annotation, FieldMark):
+                marks[field.name] = annotation.name
+                break
     return marks
+
+
+def _annotations_of(hint: Any) -> list[Any]:
+    """Return what ``Annotated`` adds to a type; of a union, what it adds to its parts."""
+    annotations = list(getattr(hint, "__metadata__", ()))
+    if get_origin(hint) in (Union, types.UnionType):
+        for part in get_args(hint):
+            annotations += getattr(part, "__metadata__", ())
+    return annotations
 
 
 class ShownField(NamedTuple):
@@ -403,14 +410,15 @@ def one_line(value: Any) -> str:
     """Return a value in one line, cut after MAX_LINE_CHARS characters.
 
     A list or tuple is the number of its items and the lines of the first MAX_LINE_ITEMS: "2 items:
-    Dune; Arrival". A dict is
-    JSON. A record without a ``__str__`` of its own is the name of its class. Anything else is its
-    ``str()``.
+    Dune; Arrival". A dict is JSON. A record without a ``__str__`` of its own is the name of its
+    class. Anything else is its ``str()``.
     """
     if isinstance(value, list | tuple):
         count = pluralize(len(value), "item")
+        if not value:
+            return count
         items = "; ".join(map(one_line, value[:MAX_LINE_ITEMS]))
-        return shorten(f"{count}: {items}", MAX_LINE_CHARS) if value else count
+        return shorten(f"{count}: {items}", MAX_LINE_CHARS)
     if isinstance(value, dict):
         return shorten(json.dumps(value, ensure_ascii=False, default=shown_data), MAX_LINE_CHARS)
     message = message_data(value)
@@ -447,7 +455,9 @@ def summarize_fields(value: Any, names: DisplayNames, *, limit: int | None) -> s
     has no ``__str__`` of its own. ``limit`` is that of ``Record.summary``; without a limit the line
     of the record begins with its scores.
     """
-    lines = [line_with_scores(value) if limit is None else one_line(value)]
+    lines = [one_line(value)]
+    if limit is None:
+        lines = [line_with_scores(value)]
     for field in shown_fields(value):
         lines.extend(_field_lines(value, field, names, limit))
     return "\n".join(lines)
@@ -458,15 +468,17 @@ def _field_lines(
 ) -> list[str]:
     """Return the lines of one field in the summary of its record.
 
-    An explanation that is not empty has a line after "because", and a tuple of records a line for each record, up to
-    ``limit``; but none if the record's own line begins to list them. Any other field has a line
-    only if the record has no ``__str__`` of its own. Without a limit each record of a tuple has its
-    whole summary.
+    An explanation that is not empty has a line after "because", and a tuple of records a line for
+    each record, up to ``limit``; but none if the record's own line begins to list them. Any other
+    field has a line only if the record has no ``__str__`` of its own. Without a limit each record of
+    a tuple has its whole summary.
     """
     if field.mark == "explanation":
+        if not field.value:
+            return []
         prefix = EXPLANATION_PREFIXES.get(field.name, "because")
         explanation = single_line(shorten(field.value, MAX_LINE_CHARS))
-        return [f"{prefix}: {explanation}"] if explanation else []
+        return [f"{prefix}: {explanation}"]
     if not is_table(field.value):
         if has_custom_str(record):
             return []
@@ -480,7 +492,9 @@ def _field_lines(
 
 def score_text(score: float | None) -> str:
     """Return a score with two digits; "not scored" for None."""
-    return "not scored" if score is None else f"{score:.2f}"
+    if score is None:
+        return "not scored"
+    return f"{score:.2f}"
 
 
 def line_with_scores(value: Any) -> str:

@@ -19,7 +19,16 @@ import kgwb
 from kgwb.kg.queries import CandidateQuery
 from kgwb.kg.survey import survey_graph
 from kgwb.llm import Scripted
-from kgwb.records import MAX_LINE_CHARS, MAX_REPR_CHARS, Record, decision_of, one_line, summarize
+from kgwb.records import (
+    MAX_LINE_CHARS,
+    MAX_REPR_CHARS,
+    Explanation,
+    Record,
+    decision_of,
+    frozen,
+    one_line,
+    summarize,
+)
 from kgwb.run import Run
 from kgwb.run.answers import (
     NO_SUPPORT,
@@ -159,6 +168,16 @@ def test_a_record_without_a_view_shows_its_fields() -> None:
         agent: str
 
     assert "agent critic" in plain(record_html(Vote("critic")))
+
+
+def test_a_reason_that_may_be_missing_has_a_line_only_where_there_is_one() -> None:
+    @frozen
+    class Vote(Record):
+        agent: str
+        reason: Explanation | None = None
+
+    assert "because" not in Vote("critic").summary()
+    assert Vote("critic", "it fits").summary().endswith("because: it fits")
 
 
 def test_triples_of_a_record_without_a_view_are_chains_and_no_lists_of_iris() -> None:
