@@ -147,8 +147,9 @@ class LocalGraph:
         affect it, which takes seconds for a large graph. Identity and survey stay those of the
         whole graph. Raises QueryError for what ``add_muted`` refuses.
         """
+        muted = add_muted(self.muted, triples)
         graph = self._copy()
-        graph.muted = add_muted(self.muted, triples)
+        graph.muted = muted
         for triple in triples:
             subject, predicate, object_ = cast(tuple[Any, Any, Any], tuple(map(to_ox, triple)))
             for quad in list(graph.store.quads_for_pattern(subject, predicate, object_, None)):

@@ -112,7 +112,10 @@ def test_a_graph_in_the_cache_is_copied_beside_it_or_into_memory(
         ((x("a"), x("p"), URIRef("http://x/a b")), "not an IRI"),
     ],
 )
-def test_what_no_query_can_name_is_not_muted(triple: Triple, error: str) -> None:
+def test_what_no_query_can_name_is_not_muted_and_no_copy_is_made_before(
+    triple: Triple, error: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr("kgwb.kg.local.copy_store")
     with pytest.raises(QueryError, match=error):
         kgwb.open_kg(graph_of(DATA)).without(triple)
 
