@@ -493,8 +493,11 @@ def constants_of(patterns: Iterable[TriplePattern]) -> dict[str, Term]:
     A binding that has them, too, lets ``instantiate_patterns`` read no text: it takes most of the
     time where the same patterns have many bindings.
     """
-    texts = set(chain.from_iterable(patterns))
-    return {text: term_from_text(text) for text in texts if not text.startswith("?")}
+    constants = {}
+    for text in chain.from_iterable(patterns):
+        if not text.startswith("?"):
+            constants[text] = term_from_text(text)
+    return constants
 
 
 def _map_terms(function: Callable[[Any], Any], triple: RdflibPattern) -> RdflibPattern:
