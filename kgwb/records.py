@@ -251,10 +251,11 @@ def shown_fields(value: Any) -> list[ShownField]:
     if not is_record(value):
         return []
     record_class: Any = type(value)  # a type checker does not take every class for hashable
-    marks = field_marks(record_class).items()
-    return [
-        ShownField(name, getattr(value, name), mark) for name, mark in marks if mark != "hidden"
-    ]
+    shown = []
+    for name, mark in field_marks(record_class).items():
+        if mark != "hidden":
+            shown.append(ShownField(name, getattr(value, name), mark))
+    return shown
 
 
 def is_record(value: Any) -> bool:
@@ -267,13 +268,17 @@ def has_custom_str(value: Any) -> bool:
 
     It is for every value but a dataclass without a ``__str__`` of its own.
     """
+    if not is_record(value):
+        return True
     own: Any = type(value).__str__
-    return not is_record(value) or own is not object.__str__
+    return own is not object.__str__
 
 
 def is_table(value: Any) -> bool:
     """Return whether a value is a tuple whose first item is a record; it is shown as a table."""
-    return isinstance(value, tuple) and bool(value) and is_dataclass(value[0])
+    if not isinstance(value, tuple) or not value:
+        return False
+    return is_dataclass(value[0])
 
 
 def nested_records(value: Any) -> Iterator[Any]:
@@ -426,7 +431,8 @@ def one_line(value: Any) -> str:
         return one_line(message)
     if not has_custom_str(value):
         return type(value).__name__
-    return single_line(shorten(str(value), MAX_LINE_CHARS))
+    text = shorten(str(value), MAX_LINE_CHARS)
+    return single_line(text)
 
 
 def summarize(
@@ -474,11 +480,7 @@ def _field_lines(
     a tuple has its whole summary.
     """
     if field.mark == "explanation":
-        if not field.value:
-            return []
-        prefix = EXPLANATION_PREFIXES.get(field.name, "because")
-        explanation = single_line(shorten(field.value, MAX_LINE_CHARS))
-        return [f"{prefix}: {explanation}"]
+        return _explanation_lines(field)
     if not is_table(field.value):
         if has_custom_str(record):
             return []
@@ -488,6 +490,15 @@ def _field_lines(
     if str(field.value[0]) in str(record):
         return []
     return first_items(field.value, limit, line_with_scores)
+
+
+def _explanation_lines(field: ShownField) -> list[str]:
+    """Return [line] for an explanation, such as "because: ..."; [] for an empty one, and for None."""
+    if not field.value:
+        return []
+    prefix = EXPLANATION_PREFIXES.get(field.name, "because")
+    explanation = single_line(shorten(field.value, MAX_LINE_CHARS))
+    return [f"{prefix}: {explanation}"]
 
 
 def score_text(score: float | None) -> str:
@@ -502,8 +513,12 @@ def line_with_scores(value: Any) -> str:
 
     Scores are the fields marked so, in the order of the class. Without any, it is the line alone.
     """
-    scores = [score_text(field.value) for field in shown_fields(value) if field.mark == "score"]
-    return " ".join([*scores, one_line(value)])
+    parts = []
+    for field in shown_fields(value):
+        if field.mark == "score":
+            parts.append(score_text(field.value))
+    parts.append(one_line(value))
+    return " ".join(parts)
 
 
 # JSON

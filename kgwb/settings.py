@@ -133,8 +133,10 @@ class Settings:
 
         "fast" changes none. "reference" is left out for a system that has no such profile.
         """
-        changes = {"fast": {}, "paper": cls.PAPER, "reference": cls.REFERENCE}
-        return {name: changed for name, changed in changes.items() if changed is not None}
+        changes: dict[str, Mapping[str, Any]] = {"fast": {}, "paper": cls.PAPER}
+        if cls.REFERENCE is not None:
+            changes["reference"] = cls.REFERENCE
+        return changes
 
     @classmethod
     def of_profile(cls, profile: str, /, *, parse_strings: bool = False, **changes: Any) -> Self:
@@ -148,7 +150,10 @@ class Settings:
         values = cls._profile_values(profile)
         cls._check_names(changes)
         try:
-            values.update(cls._parse_texts(changes) if parse_strings else changes)
+            if parse_strings:
+                values.update(cls._parse_texts(changes))
+            else:
+                values.update(changes)
             return cls(**values)
         except ValidationError as exc:
             raise _setting_error(exc, changes, are_strings=parse_strings) from exc
@@ -168,12 +173,14 @@ class Settings:
     def _check_names(cls, names: Iterable[str]) -> None:
         """Raise SettingError for names that are no settings of this system."""
         known = cls.setting_names()
-        unknown = sorted(set(names).difference(known))
-        if unknown:
-            raise SettingError(
-                f"this system has no setting named {', '.join(unknown)}",
-                hint=f"the settings are {', '.join(known)}",
-            )
+        unknown = set(names).difference(known)
+        if not unknown:
+            return
+        listed = ", ".join(sorted(unknown))
+        raise SettingError(
+            f"this system has no setting named {listed}",
+            hint=f"the settings are {', '.join(known)}",
+        )
 
     @classmethod
     def _parse_texts(cls, texts: Mapping[str, str]) -> dict[str, Any]:
@@ -190,7 +197,9 @@ class Settings:
             else:
                 others[name] = text
         parsed = TypeAdapter(cls).validate_strings(others, strict=False)
-        return values | {name: getattr(parsed, name) for name in others}
+        for name in others:
+            values[name] = getattr(parsed, name)
+        return values
 
     @classmethod
     def of(cls, settings: "Settings | Mapping[str, Any] | str | None") -> Self:
@@ -221,7 +230,11 @@ class Settings:
     def changes_from_profile(self) -> dict[str, Any]:
         """Return the settings that differ from those of their profile, by name, as JSON data."""
         defaults = self.of_profile(self.profile).to_data()
-        return {name: value for name, value in self.to_data().items() if value != defaults[name]}
+        changes = {}
+        for name, value in self.to_data().items():
+            if value != defaults[name]:
+                changes[name] = value
+        return changes
 
     def with_changes(self, **changes: Any) -> Self:
         """Return a copy with some settings changed.
@@ -247,8 +260,10 @@ def _setting_error(
     name = str(first["loc"][0])
     problem = first["msg"].lower().removeprefix("value error, ")
     value = changes[name]
-    is_number = are_strings and NUMBER_PATTERN.fullmatch(value)
+    shown_value = repr(value)
+    if are_strings and NUMBER_PATTERN.fullmatch(value):
+        shown_value = value
     return SettingError(
-        f"the setting {name} is {value if is_number else repr(value)}, which is not allowed",
+        f"the setting {name} is {shown_value}, which is not allowed",
         hint=f"give {name} another value: {problem}",
     )

@@ -244,7 +244,9 @@ def split_iri(iri: str) -> tuple[str, str]:
 
     The namespace is "" if the IRI has neither.
     """
-    end = max(iri.rfind("/"), iri.rfind("#")) + 1
+    slash = iri.rfind("/")
+    number_sign = iri.rfind("#")
+    end = max(slash, number_sign) + 1
     return iri[:end], iri[end:]
 
 
@@ -256,7 +258,8 @@ def local_part(iri: str) -> str:
 
 def last_part(iri: str) -> str:
     """Return what stands behind the last "/", "#" or ":" of an IRI, those at its end left out."""
-    return re.split(r"[/#:]", iri.rstrip("/#:"))[-1]
+    without_end = iri.rstrip("/#:")
+    return re.split(r"[/#:]", without_end)[-1]
 
 
 def name_from_iri(iri: str) -> str:
@@ -283,8 +286,10 @@ def choose_prefix(namespace: str, taken: Collection[str] = ()) -> str:
     prefix = KNOWN_PREFIXES.get(namespace)
     if not prefix:
         without_scheme = re.sub(r"^\w+:/*", "", namespace)
-        *_, last_word = re.findall(r"[A-Za-z][A-Za-z0-9]*", without_scheme) or ["ns"]
-        prefix = last_word.lower()[:MAX_PREFIX_CHARS]
+        words = re.findall(r"[A-Za-z][A-Za-z0-9]*", without_scheme)
+        prefix = "ns"
+        if words:
+            prefix = words[-1].lower()[:MAX_PREFIX_CHARS]
     while prefix in taken:
         prefix += "x"
     return prefix

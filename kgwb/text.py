@@ -76,7 +76,8 @@ def first_items(items: Sequence[Any], limit: int, to_text: Callable[[Any], str] 
 
 def list_first(items: Iterable[Any], limit: int = 5) -> str:
     """Return at most ``limit`` items in one line, and how many more: "a, b, and 4 more"."""
-    return ", ".join(first_items(list(items), limit))
+    shown = first_items(list(items), limit)
+    return ", ".join(shown)
 
 
 def list_within(items: Sequence[str], max_chars: int) -> str:
@@ -136,7 +137,8 @@ def shorten_at_word(text: str, limit: int = MAX_LABEL_CHARS) -> str:
     end = words.rfind(" ")
     if end > limit * 4 // 5:
         words = words[:end]
-    return f"{words.rstrip(' ,;:')} …"
+    words = words.rstrip(" ,;:")
+    return f"{words} …"
 
 
 def tell_apart(
@@ -165,8 +167,11 @@ def tell_apart(
 
         unclear: list[H] = []
         for alike in items_by_look.values():
-            if len(alike) > 1:
-                unclear += [item for item in alike if form_numbers[item] < last_number]
+            if len(alike) == 1:
+                continue
+            for item in alike:
+                if form_numbers[item] < last_number:
+                    unclear.append(item)
         if not unclear:
             return texts
         for item in unclear:
@@ -197,7 +202,8 @@ def look_of(text: str) -> str:
     """Return a text as it looks: NFC, no format characters, one space for any white space."""
     if not text.isascii():
         composed = unicodedata.normalize("NFC", text)
-        text = "".join(char for char in composed if unicodedata.category(char) != "Cf")
+        visible = [char for char in composed if unicodedata.category(char) != "Cf"]
+        text = "".join(visible)
     return " ".join(text.split())
 
 
@@ -215,7 +221,8 @@ def shortest_distinct_names(paths: Sequence[Path]) -> list[str]:
 
 def _last_parts(path: Path, count: int) -> str:
     """Return the last parts of a path; the whole path if it has no more parts."""
-    return str(Path(*path.parts[-count:]))
+    last_parts = path.parts[-count:]
+    return str(Path(*last_parts))
 
 
 def display_name(name: str) -> str:
@@ -251,7 +258,8 @@ def remove_controls(text: str) -> str:
 
 def single_line(value: object) -> str:
     """Return the text of a value on one line, without control characters."""
-    return remove_controls(" ".join(str(value).split()))
+    words = str(value).split()
+    return remove_controls(" ".join(words))
 
 
 def text_or_json(value: Any) -> str:
@@ -329,8 +337,10 @@ def mask_url(url: str) -> str:
         scheme += f"{MASK}@"
     rest, _, _ = rest.partition("#")
     place, question_mark, query = rest.partition("?")
-    masked_query = "&".join(map(_mask_parameter, query.split("&")))
-    return f"{scheme}{mask_urls_in_text(place)}{question_mark}{masked_query}"
+    masked_place = mask_urls_in_text(place)
+    parameters = query.split("&")
+    masked_query = "&".join(map(_mask_parameter, parameters))
+    return f"{scheme}{masked_place}{question_mark}{masked_query}"
 
 
 def _mask_parameter(parameter: str) -> str:
@@ -410,8 +420,10 @@ def mask_data(data: Any) -> Any:
 
 def _is_secret_value(name: str, value: str) -> bool:
     """Return whether a text is a secret by its name, and by its form."""
-    has_secret_name = SECRET_NAME_PATTERN.search(name) is not None
-    return has_secret_name and len(value.split()) == 1 and is_distinctive_secret(value)
+    if not SECRET_NAME_PATTERN.search(name):
+        return False
+    is_one_word = len(value.split()) == 1
+    return is_one_word and is_distinctive_secret(value)
 
 
 def _mask_secret_value(match: re.Match[str]) -> str:
@@ -463,8 +475,11 @@ def _encodings_of(secret: str) -> tuple[str, ...]:
     encodings = [secret, *in_urls, *map(quote, in_urls)]
     encodings += [in_html, in_json, in_json_of_php, in_python]
     for part in _base64_parts(secret):
-        encodings += [part, quote(part, safe=""), part.replace("/", "\\/")]
-    return tuple(filter(None, dict.fromkeys(encodings)))
+        in_url = quote(part, safe="")
+        in_php = part.replace("/", "\\/")
+        encodings += [part, in_url, in_php]
+    distinct = dict.fromkeys(encodings)
+    return tuple(filter(None, distinct))
 
 
 def _base64_parts(secret: str) -> list[str]:
@@ -485,7 +500,8 @@ def _base64_parts(secret: str) -> list[str]:
         part = encoded[start:end]
         if len(part) >= MIN_SECRET_CHARS:
             parts.append(part)
-    return parts + [part.translate(_URLSAFE_BASE64) for part in parts]
+    in_urls = [part.translate(_URLSAFE_BASE64) for part in parts]
+    return parts + in_urls
 
 
 def _lower_escapes(text: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping, Sequence
 from functools import cache
-from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -78,20 +77,26 @@ class Workbench:
             if agent:
                 self.system.check_model_user(agent)
         self.kg = open_kg(kg)
-        self.models = {agent: open_model(spec) for agent, spec in models_by_agent.items()}
+        self.models = {}
+        for agent, spec in models_by_agent.items():
+            self.models[agent] = open_model(spec)
+        if embeddings is None:
+            embeddings = Embeddings(cache_folder=cache_dir())
         self.setup = Setup(
             self.kg,
             self.system,
             self.models,
             self.system.settings.of(settings),
             Prompts.of(prompts),
-            embeddings or Embeddings(cache_folder=cache_dir()),
+            embeddings,
         )
         self.runs: list[Run] = []
         """The turns of the dialogue, oldest first."""
         self._earlier_turns: tuple[Turn, ...] = ()
-        self.conversation_file = None if conversations is None else ConversationFile(conversations)
+        self.conversation_file: ConversationFile | None = None
         """The file in which the dialogue is kept; None if it is not."""
+        if conversations is not None:
+            self.conversation_file = ConversationFile(conversations)
         self.conversation_id = new_conversation_id()
         """The id of the dialogue in the file."""
         self._kept_turns: tuple[Turn, ...] = ()
@@ -147,7 +152,10 @@ class Workbench:
             sources = [system_names]
         else:
             sources = system_names or systems.list_systems()
-        setups = [self.setup.of_system(systems.resolve_system(source)) for source in sources]
+        setups = []
+        for source in sources:
+            system = systems.resolve_system(source)
+            setups.append(self.setup.of_system(system))
         return ask_all(setups, question, self.dialogue)
 
     def new_dialogue(self) -> None:
@@ -205,8 +213,11 @@ class Workbench:
         if self.conversation_file is None:
             return
         dialogue = self.dialogue
-        kept_turns = zip_longest(dialogue.turns, self._kept_turns[: len(dialogue.turns)])
-        changed = [number for number, (turn, kept) in enumerate(kept_turns) if turn != kept]
+        changed = []
+        for number, turn in enumerate(dialogue.turns):
+            is_kept = number < len(self._kept_turns) and self._kept_turns[number] == turn
+            if not is_kept:
+                changed.append(number)
         self.conversation_file.keep(
             self.conversation_id, dialogue, changed, self.system.name, self.kg
         )
@@ -261,10 +272,12 @@ class Workbench:
 
     def __repr__(self) -> str:
         """Return the system, the graph, each model by its agent, and the number of finished turns."""
-        models = [f"{agent or 'model'} {model.name}" for agent, model in self.models.items()]
-        turns = f"{len(self.dialogue.turns)} turns"
-        parts = [f"{self.system.name} on {self.kg.source}", *models, turns]
-        return f"Workbench({', '.join(parts)})"
+        parts = [f"{self.system.name} on {self.kg.source}"]
+        for agent, model in self.models.items():
+            parts.append(f"{agent or 'model'} {model.name}")
+        parts.append(f"{len(self.dialogue.turns)} turns")
+        listed = ", ".join(parts)
+        return f"Workbench({listed})"
 
 
 def debug(
@@ -305,7 +318,9 @@ def compare(
 
 def _run_of(run: Run | str | Path) -> Run:
     """Return a run as it is, or replay it from the file of a saved run. Raises RunFileError."""
-    return run if isinstance(run, Run) else load_run(run)
+    if isinstance(run, Run):
+        return run
+    return load_run(run)
 
 
 @cache
@@ -319,10 +334,11 @@ def list_recordings() -> Mapping[str, Path]:
     folder = disk.shipped_folder("recordings")
     files = list(folder.glob(f"*/*/*{RECORDING_SUFFIX}"))
     files.sort(key=lambda file: (file.parent, len(file.name), file))  # 10 comes after 9
-    names = [file.relative_to(folder).as_posix() for file in files]
-    return {
-        name.removesuffix(RECORDING_SUFFIX): file for name, file in zip(names, files, strict=True)
-    }
+    recordings = {}
+    for file in files:
+        name = file.relative_to(folder).as_posix()
+        recordings[name.removesuffix(RECORDING_SUFFIX)] = file
+    return recordings
 
 
 def recording(name: str, *, kg: Graph | None = None, model: ChatModel | str | None = None) -> Run:
@@ -335,14 +351,12 @@ def recording(name: str, *, kg: Graph | None = None, model: ChatModel | str | No
     """
     recordings = list_recordings()
     if name not in recordings:
+        hint = "install kgwb again: its recordings are missing"
         similar = difflib.get_close_matches(name, recordings, MAX_SIMILAR_NAMES)
-        examples = ", ".join(similar or list(recordings)[:MAX_SIMILAR_NAMES])
-        raise InputError(
-            f"kgwb has no recording {name[:MAX_NAME_CHARS]!r}",
-            hint=f"name one, for example: {examples}"
-            if examples
-            else "install kgwb again: its recordings are missing",
-        )
+        shown = similar or list(recordings)[:MAX_SIMILAR_NAMES]
+        if shown:
+            hint = f"name one, for example: {', '.join(shown)}"
+        raise InputError(f"kgwb has no recording {name[:MAX_NAME_CHARS]!r}", hint=hint)
     run = load_run(recordings[name], kg=kg)
     run.right_answer = _right_answer_of_recording(recordings[name])
     if model is not None:
