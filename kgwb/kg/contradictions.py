@@ -275,8 +275,10 @@ class _QueryCheck:
         """Return what of the graph is spelt like an IRI, behind a semicolon; "" if nothing is."""
         by_name = {local_part(each).casefold(): each for each in known}
         alike = get_close_matches(local_part(iri).casefold(), by_name, 2)
-        listed = ", ".join(self.to_curie(by_name[name]) for name in alike)
-        return f"; there is {listed}" if listed else ""
+        if not alike:
+            return ""
+        curies = [self.to_curie(by_name[name]) for name in alike]
+        return f"; there is {', '.join(curies)}"
 
     def _list_classes(self, classes: Iterable[URIRef | None]) -> str:
         """Return the CURIEs of the first classes; "things without a class" for None."""

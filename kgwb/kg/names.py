@@ -195,8 +195,10 @@ def compare_labels(name: str, labels: Iterable[str]) -> Likeness:
 @lru_cache(maxsize=4096)
 def _compare(name: str, label: str) -> Likeness:
     """Return how near a label is to another name; see ``compare_names``."""
-    name, label = _write_plainly(name), _write_plainly(label)
-    first, second = _POINT.sub("", name), _POINT.sub("", label)
+    name = _write_plainly(name)
+    label = _write_plainly(label)
+    first = _POINT.sub("", name)
+    second = _POINT.sub("", label)
     if _lower(first) == _lower(second):
         is_in_capitals = _is_in_capitals(first) or _is_in_capitals(second)
         return Likeness("near", "capitals") if is_in_capitals and first != second else SAME
@@ -208,7 +210,9 @@ def _compare(name: str, label: str) -> Likeness:
             return Likeness("different", "a qualifier in brackets")
     elif qualifier or label_qualifier:
         likeness = _compare(first, second)
-        return Likeness("near", "a qualifier in brackets") if likeness == SAME else likeness
+        if likeness == SAME:
+            return Likeness("near", "a qualifier in brackets")
+        return likeness
     if _is_more_specific(second, first):
         return Likeness("near", "a word more or less")
     return _compare_parts(_Parts.of(first), _Parts.of(second))
@@ -336,29 +340,41 @@ class _Parts(NamedTuple):
     @property
     def spelled(self) -> tuple[Sequence[str], Sequence[str]]:
         """Its numbers in digits, in order, and its other words and its signs in words, in no order."""
-        tokens = [_SIGN_WORDS.get(token, token) for token in self.tokens]
-        words = {word.folded: word.number or word.folded for word in self.words}
-        spelled = [words.get(token, token) for token in tokens if token not in FUNCTION_WORDS]
-        numbers = [token for token in spelled if token[0].isdigit()]
-        return numbers, sorted(token for token in spelled if not token[0].isdigit())
+        spelled_words = {word.folded: word.number or word.folded for word in self.words}
+        numbers = []
+        others = []
+        for token in self.tokens:
+            spelled = _SIGN_WORDS.get(token, token)
+            if spelled in FUNCTION_WORDS:
+                continue
+            spelled = spelled_words.get(spelled, spelled)
+            if spelled[0].isdigit():
+                numbers.append(spelled)
+            else:
+                others.append(spelled)
+        return numbers, sorted(others)
 
     @property
     def readings_of_numbers(self) -> Sequence[list[str]]:
         """Its numbers with commas as decimal points, and with commas and spaces between groups left out."""
         ungrouped = _BETWEEN_GROUPS.sub("", self.text)
         decimals = [number.replace(",", ".") for number in self.numbers]
-        return decimals, [
-            match["number"] for match in re.finditer(_TOKEN, ungrouped) if match["number"]
-        ]
+        numbers = []
+        for match in re.finditer(_TOKEN, ungrouped):
+            if match["number"]:
+                numbers.append(match["number"])
+        return decimals, numbers
 
 
 def _fold(word: str) -> str:
     """Return a word in lower case and without accents; letters that look or sound alike become one."""
     folded = _lower(word)
     if not folded.isascii():
-        folded = unicodedata.normalize("NFKD", folded.translate(_ONE_LETTER)).translate(_ONE_LETTER)
+        decomposed = unicodedata.normalize("NFKD", folded.translate(_ONE_LETTER))
+        folded = decomposed.translate(_ONE_LETTER)
         folded = _KATAKANA.sub(lambda match: chr(ord(match[0]) - _KATAKANA_OFFSET), folded)
-        folded = "".join(char for char in folded if not unicodedata.combining(char))
+        without_accents = [char for char in folded if not unicodedata.combining(char)]
+        folded = "".join(without_accents)
     return _UMLAUT.sub("", folded)
 
 
@@ -370,11 +386,16 @@ def _compare_parts(first: _Parts, second: _Parts) -> Likeness:
         return Likeness("near", "accents or punctuation")
     if first.spelled == second.spelled:
         return Likeness("near", "the order or the form of words")
+    if first.signs != second.signs:
+        return Likeness("different", "a sign")
+    return _compare_numbers_and_words(first, second)
+
+
+def _compare_numbers_and_words(first: _Parts, second: _Parts) -> Likeness:
+    """Return how near two names with the same signs are."""
     readings = second.readings_of_numbers
-    if first.signs != second.signs or not any(
-        map(readings.__contains__, first.readings_of_numbers)
-    ):
-        return Likeness("different", "a sign" if first.signs != second.signs else "a number")
+    if not any(reading in readings for reading in first.readings_of_numbers):
+        return Likeness("different", "a number")
     if first.joined == second.joined:
         return Likeness("near", "a hyphen or a space")
     return _compare_words(first.content_words, second.content_words)
@@ -389,10 +410,11 @@ def _is_more_specific(label: str, name: str) -> bool:
     more.subtract(_lower(name).split())
     if min(more.values()) < 0 or more.total() > MAX_MORE_WORDS:
         return False
+    is_of_series = any(map(str.isdigit, more.elements()))
     parts = _Parts.of(" ".join(more.elements()))
     words = [word for word in parts.words if not word.is_beside_digit]
-    is_of_series = any(map(str.isdigit, more.elements()))
-    return not (parts.signs or is_of_series or any(word.is_one_of_several for word in words))
+    is_of_several = any(word.is_one_of_several for word in words)
+    return not (parts.signs or is_of_series or is_of_several)
 
 
 def _compare_words(words: Sequence[_Word], label_words: Sequence[_Word]) -> Likeness:
@@ -413,7 +435,9 @@ def _compare_words(words: Sequence[_Word], label_words: Sequence[_Word]) -> Like
         return _compare_spelling(more, less)
     if len(unpaired) > MAX_MORE_WORDS or any(word.is_beside_digit for word in unpaired):
         return Likeness("different", "words")
-    return Likeness("near", "a word more or less" if unpaired else "the order or the form of words")
+    if unpaired:
+        return Likeness("near", "a word more or less")
+    return Likeness("near", "the order or the form of words")
 
 
 def _words_without(words: Iterable[_Word], others: Iterable[_Word]) -> list[_Word]:
@@ -479,5 +503,10 @@ def _count_other_letters(first: str, second: str, limit: int) -> int:
     first, second = first[start:], second[start:]
     if not first or not second or not limit:
         return min(max(len(first), len(second)), limit + 1)
-    changes = ((first[1:], second[1:]), (first[1:], second), (first, second[1:]))
-    return 1 + min(_count_other_letters(*change, limit - 1) for change in changes)
+    first_rest = first[1:]
+    second_rest = second[1:]
+    return 1 + min(
+        _count_other_letters(first_rest, second_rest, limit - 1),
+        _count_other_letters(first_rest, second, limit - 1),
+        _count_other_letters(first, second_rest, limit - 1),
+    )

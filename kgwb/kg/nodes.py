@@ -125,7 +125,10 @@ class Nodes:
             if (is_label or is_name) and isinstance(value, Literal):
                 rank = language_rank(value.language or "", vocabulary.languages)
                 names.append((not is_label, rank, str(value)))
-        return min(names)[2] if names else ""
+        if not names:
+            return ""
+        _, _, best = min(names)
+        return best
 
     def describe(self, term: Term, around: tuple[Term, ...] = ()) -> str:
         """Return the text of a term: a name, a literal's text, "(Xena, Yara)", or what a blank node has.
@@ -173,8 +176,10 @@ class Nodes:
                 numbers.add((local_part(predicate).casefold(), value))
         if len(numbers) != 1:
             return None
-        word, number = numbers.pop()
-        return Literal(number) if word in NUMBER_WORDS or self.unit(node) else None
+        [(word, number)] = numbers
+        if word in NUMBER_WORDS or self.unit(node):
+            return Literal(number)
+        return None
 
     def display_names(self) -> dict[URIRef, str]:
         """Return the names of IRIs, and the descriptions of the blank nodes under their ``node_key``."""
