@@ -126,14 +126,16 @@ class Dialect:
             every = '"false"'
             test = " || ".join(word_conditions)
             # Without this, the LIMIT would keep "The Ex" for the word "the" of a longer name.
-            weight_sum = " + ".join(
-                f"IF({condition}, {len(word) ** 2}, 0)"
-                for word, condition in zip(words, word_conditions, strict=True)
-            )
+            weights = []
+            for word, condition in zip(words, word_conditions, strict=True):
+                weights.append(f"IF({condition}, {len(word) ** 2}, 0)")
+            weight_sum = " + ".join(weights)
             order = f"DESC({weight_sum}) {order}"
 
         template = Template(self.pattern)
-        predicates = labels if "$p " in self.pattern else [""]
+        predicates = [""]
+        if "$p " in self.pattern:
+            predicates = labels
         patterns = []
         for text, predicate in product(self._index_texts(words, stage), predicates):
             values = {
@@ -150,7 +152,9 @@ class Dialect:
         if not patterns:
             return None
 
-        where = union_clause(patterns) if len(patterns) > 1 else patterns[0]
+        where = patterns[0]
+        if len(patterns) > 1:
+            where = union_clause(patterns)
         condition = "isIRI(?v)"
         if "?p " in self.pattern:
             condition += f" && ?p IN ({', '.join(labels)})"
@@ -280,8 +284,11 @@ def choose_dialect(client: SparqlClient) -> Dialect:
     label = _find_probe_label(client)
     if not label:
         return replace(DIALECTS["generic"], selection_reason="no label to probe with")
-    probed = (each for each in _dialects_to_probe(client) if _finds_label(client, each, label))
-    chosen = next(probed, DIALECTS["generic"])
+    chosen = DIALECTS["generic"]
+    for dialect in _dialects_to_probe(client):
+        if _finds_label(client, dialect, label):
+            chosen = dialect
+            break
     _remember(cache_file, client.identity, chosen)
     return replace(chosen, selection_reason="probed")
 
@@ -424,11 +431,11 @@ def labelled_vertices(result: ResultSet) -> LabelledVertices:
 
     Rows without a label are left out, and rows whose vertex is not an IRI that a query could hold.
     """
-    return [
-        (str(vertex), str(label))
-        for vertex, label in result.rows
-        if vertex and label is not None and is_valid_iri(vertex)
-    ]
+    vertices = []
+    for vertex, label in result.rows:
+        if vertex and label is not None and is_valid_iri(vertex):
+            vertices.append((str(vertex), str(label)))
+    return vertices
 
 
 LabelledVertices = list[tuple[str, str]]

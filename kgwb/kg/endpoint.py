@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import product
 from typing import TypeVar
 
 from rdflib import Literal, URIRef
@@ -161,11 +160,15 @@ class Endpoint(SparqlClient):
         """
         labels: dict[str, str] = {}
         for chunk in _chunks(iris, IRIS_PER_NAME_QUERY):
-            valid_iris = list(dict.fromkeys(filter(is_valid_iri, chunk)))
+            distinct_iris = dict.fromkeys(chunk)
+            valid_iris = list(filter(is_valid_iri, distinct_iris))
             labels |= self._best_labels(valid_iris, in_preferred_language=True)
             unlabelled = [iri for iri in valid_iris if str(iri) not in labels]
             labels |= self._best_labels(unlabelled, in_preferred_language=False)
-        return {iri: labels.get(str(iri)) or name_from_iri(iri) for iri in iris}
+        names = {}
+        for iri in iris:
+            names[iri] = labels.get(str(iri)) or name_from_iri(iri)
+        return names
 
     def _find_case_variants(self, labels: Iterable[str]) -> LabelledVertices:
         """Return the vertices whose label is one of these texts, or a case variant of one.
@@ -178,10 +181,10 @@ class Endpoint(SparqlClient):
         for label in labels:
             variants |= _case_variants(label)
         predicates, languages = self._label_usage
-        literals = [
-            Literal(variant, lang=language or None)
-            for variant, language in product(sorted(variants), languages)
-        ]
+        literals = []
+        for variant in sorted(variants):
+            for language in languages:
+                literals.append(Literal(variant, lang=language or None))
         if not literals:
             return []
         label_values = values_clause("?label", literals)

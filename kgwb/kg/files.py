@@ -605,9 +605,16 @@ def merge_named_graphs(store: Store, check: Callable[[], object] = lambda: None)
         return len(list(islice(places, 2))) > 1
 
     has_default = any(store.quads_for_pattern(None, None, None, DefaultGraph()))
-    graph_count = len(list(islice(store.named_graphs(), 2))) + has_default
+    graph_count = len(list(islice(store.named_graphs(), 2)))
+    if has_default:
+        graph_count += 1
     if graph_count > 1 and any(map(is_repeated, named_quads())):
-        store.bulk_extend(Quad(quad.subject, quad.predicate, quad.object) for quad in named_quads())
+        store.bulk_extend(map(_without_graph, named_quads()))
+
+
+def _without_graph(quad: Quad) -> Quad:
+    """Return the triple of a quad as a quad of the default graph."""
+    return Quad(quad.subject, quad.predicate, quad.object)
 
 
 def reads_union(store: Store) -> bool:
@@ -617,7 +624,7 @@ def reads_union(store: Store) -> bool:
     """
     for graph_name in store.named_graphs():
         for quad in store.quads_for_pattern(None, None, None, graph_name):
-            return Quad(quad.subject, quad.predicate, quad.object) not in store
+            return _without_graph(quad) not in store
     return False
 
 

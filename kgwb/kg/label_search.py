@@ -87,10 +87,17 @@ def _split_words(text: str) -> list[str]:
     scripts stay. Every other character that is no letter or digit separates words.
     """
     decomposed = unicodedata.normalize("NFKD", text).translate(_LETTER_FOLDING)
-    # Marks of combining class 0 are vowels of Indic scripts and belong to the word. The marks of all
-    # other classes are accents.
-    without_accents = (char for char in decomposed if not unicodedata.combining(char))
-    chars = [char if _is_word_character(char) else " " for char in without_accents]
+    chars = []
+    for char in decomposed:
+        # Marks of combining class 0 are vowels of Indic scripts and belong to the word. The marks of
+        # all other classes are accents.
+        is_accent = unicodedata.combining(char) != 0
+        if is_accent:
+            continue
+        if _is_word_character(char):
+            chars.append(char)
+        else:
+            chars.append(" ")
     return "".join(chars).split()
 
 
@@ -114,9 +121,13 @@ def normalized_words(text: str) -> tuple[str, ...]:
     Reads MAX_SEARCH_CHARS characters and returns MAX_SEARCH_WORDS words at most; none for a text
     without letters and digits.
     """
-    parts = normalize(text[:MAX_SEARCH_CHARS]).split()
-    # A text that has no words is its own normal form, so its parts are not words.
-    return _first_distinct(part for part in parts if all(map(_is_word_character, part)))
+    searched = normalize(text[:MAX_SEARCH_CHARS])
+    words = []
+    for part in searched.split():
+        # A text that has no words is its own normal form, so its parts are not words.
+        if all(map(_is_word_character, part)):
+            words.append(part)
+    return _first_distinct(words)
 
 
 def lowercase_words(text: str) -> tuple[str, ...]:
@@ -125,12 +136,14 @@ def lowercase_words(text: str) -> tuple[str, ...]:
     This is for the indexes of engines, which may keep accents. Reads MAX_SEARCH_CHARS characters
     and returns MAX_SEARCH_WORDS words at most.
     """
-    return _first_distinct(re.findall(r"[^\W_]+", text[:MAX_SEARCH_CHARS].lower()))
+    searched = text[:MAX_SEARCH_CHARS].lower()
+    return _first_distinct(re.findall(r"[^\W_]+", searched))
 
 
 def _first_distinct(words: Iterable[str]) -> tuple[str, ...]:
     """Return the first MAX_SEARCH_WORDS words, each once, in their order."""
-    return tuple(dict.fromkeys(words))[:MAX_SEARCH_WORDS]
+    distinct = tuple(dict.fromkeys(words))
+    return distinct[:MAX_SEARCH_WORDS]
 
 
 def match_exactly(
@@ -244,8 +257,11 @@ def rank_labels(
         candidate = (-score, iri, label)
         if iri not in best or candidate < best[iri]:
             best[iri] = candidate
-    ranked = sorted(best.values())[:limit]
-    return [Hit(URIRef(iri), label, -negative_score) for negative_score, iri, label in ranked]
+    hits = []
+    ranked = sorted(best.values())
+    for negative_score, iri, label in ranked[:limit]:
+        hits.append(Hit(URIRef(iri), label, -negative_score))
+    return hits
 
 
 MIN_SPELLING_SIMILARITY = 0.75
@@ -522,11 +538,14 @@ class LabelIndex:
         """
         keys = {label: normalize(label) for label in labels}
         select = f"{_SELECT_LABELS_SQL} length AND key IN {_GIVEN_VALUES_SQL}"
-        rows = self._fetch(select, json.dumps(list(keys.values())))
-        found_keys = {key for _, _, key in rows}
+        found = []
+        found_keys = set()
+        for iri, text, key in self._fetch(select, json.dumps(list(keys.values()))):
+            found.append((iri, text))
+            found_keys.add(key)
         # By far the most texts are no label.
         known = [label for label in labels if keys[label] in found_keys]
-        return match_exactly(known, [(iri, text) for iri, text, _ in rows])
+        return match_exactly(known, found)
 
     def names(self, iris: Sequence[URIRef]) -> dict[URIRef, str]:
         """Return the display name of each IRI: its preferred label, else its local part as words.
@@ -536,8 +555,13 @@ class LabelIndex:
         Raises GraphFileError if the index cannot be read.
         """
         known = self._names  # another thread may replace the dictionary meanwhile
-        labels = {iri: known.get(iri, "") for iri in map(str, iris)}
-        unknown = [iri for iri, name in labels.items() if not name]
+        labels = {}
+        unknown = []
+        for iri in map(str, iris):
+            if iri in known:
+                labels[iri] = known[iri]
+            else:
+                unknown.append(iri)
         if unknown:
             new_names = self._read_names(unknown)
             self._keep_names(new_names)
@@ -548,7 +572,10 @@ class LabelIndex:
         """Return the display name of each IRI, as the file of the index has it."""
         select = f"SELECT iri, text FROM labels WHERE shown AND iri IN {_GIVEN_VALUES_SQL}"
         found = dict(self._fetch(select, json.dumps(iris)))
-        return {iri: found.get(iri) or name_from_iri(iri) for iri in iris}
+        names = {}
+        for iri in iris:
+            names[iri] = found.get(iri) or name_from_iri(iri)
+        return names
 
     def _keep_names(self, names: Mapping[str, str]) -> None:
         """Keep display names, by IRI, and drop the earlier ones if there are too many."""
@@ -628,7 +655,9 @@ def _write_labels(
     # Short labels come first: where matches are cut, the labels with the most other words go.
     rows.sort(reverse=True)
     # An index in memory must not sort on disk either: the disk may be full.
-    sorting = "PRAGMA temp_store=MEMORY;" if in_memory else ""
+    sorting = ""
+    if in_memory:
+        sorting = "PRAGMA temp_store=MEMORY;"
     connection.executescript(
         f"PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; {sorting} {_CACHE_SIZE_SQL} {_TABLES_SQL}"
     )
@@ -651,7 +680,9 @@ def _collect_rows(labels: Iterable[Label], is_stopped: Callable[[], bool]) -> li
     for iri, text, is_display_name, is_searchable in labels:
         if len(rows) % _LABELS_PER_CHECK == 0 and is_stopped():
             raise sqlite3.OperationalError("interrupted")
-        key = normalize(text) if is_searchable else ""
+        key = ""
+        if is_searchable:
+            key = normalize(text)
         # sqlite3 looks for an adapter of each bool, which takes longer than the rest of the row.
         rows.append((len(key), key, text, iri, int(is_display_name)))
     return rows

@@ -276,7 +276,8 @@ class LabelReader:
         for predicate, entity in self._claims:
             has_name = predicate in labels or predicate in unlabelled
             if entity in labels and not has_name:
-                _, best = min([labels[entity], *self._more_labels.get(entity, [])])
+                ranks = [labels[entity], *self._more_labels.get(entity, [])]
+                _, best = min(ranks)
                 yield Label(_to_text(predicate), best, True, False)
 
     def _rank_own_names(self, unlabelled: set[bytes]) -> dict[bytes, list[LabelRank]]:
@@ -288,7 +289,8 @@ class LabelReader:
         def preference(predicate: bytes) -> tuple[int, str]:
             """Return the sort key of a predicate: by its name, then by its IRI."""
             iri = _to_text(predicate)
-            return NAMES_OF_NAME_PREDICATES.index(name_from_iri(iri).casefold()), iri
+            name = name_from_iri(iri).casefold()
+            return NAMES_OF_NAME_PREDICATES.index(name), iri
 
         own_names: dict[bytes, list[LabelRank]] = defaultdict(list)
         for order, predicate in enumerate(sorted(self._own_names, key=preference)):
@@ -310,9 +312,11 @@ def collect_labels(quads: Iterable[Quad], vocabulary: Vocabulary) -> list[Label]
 
 def _label_iri(iri: bytes, ranks: list[LabelRank], *, is_searchable: bool) -> Iterator[Label]:
     """Yield the labels of an IRI, each text once, the preferred first."""
+    text = _to_text(iri)
     distinct_texts = dict.fromkeys(rank[-1] for rank in sorted(ranks))
     for position, label in enumerate(distinct_texts):
-        yield Label(_to_text(iri), label, position == 0, is_searchable)
+        is_preferred = position == 0
+        yield Label(text, label, is_preferred, is_searchable)
 
 
 def _read_literal(line: Line) -> tuple[str, bytes]:
@@ -405,11 +409,13 @@ def split_plain_lines(data: bytes) -> list[Line] | None:
     not UTF-8, and a last line without its end. Whether IRIs and literals are valid is not checked.
     """
     lines = _compile(_PLAIN_LINE).findall(data)
+    if len(lines) != data.count(b"\n") or not data.endswith(b"\n"):
+        return None
     try:
         data.decode()
     except UnicodeDecodeError:
         return None
-    return lines if len(lines) == data.count(b"\n") and data.endswith(b"\n") else None
+    return lines
 
 
 def split_by_blank_nodes(data: bytes) -> tuple[bytes, bytes]:
@@ -419,7 +425,11 @@ def split_by_blank_nodes(data: bytes) -> tuple[bytes, bytes]:
     """
     if b"_:" not in data:
         return data, b""
-    parts: dict[bool, list[bytes]] = {False: [], True: []}
+    without = []
+    others = []
     for line in data.splitlines(keepends=True):
-        parts[b"_:" in line].append(line)
-    return b"".join(parts[False]), b"".join(parts[True])
+        if b"_:" in line:
+            others.append(line)
+        else:
+            without.append(line)
+    return b"".join(without), b"".join(others)
