@@ -212,8 +212,7 @@ class SurveyBuilder:
         instances = self._choose_instances(sizes, {*triples_by_predicate, *sizes})
         things = self._count_things(instances)
         classes = [*sizes, *find_ancestors(sizes, parents)]
-        if UNTYPED_CLASS in classes:
-            classes.remove(UNTYPED_CLASS)
+        classes = [iri for iri in classes if iri != UNTYPED_CLASS]
         queries.part = "the names of classes"
         names = self._find_names(classes)
         collector, properties = self._collect_properties(instances, sizes)
@@ -319,10 +318,10 @@ class SurveyBuilder:
         members = f"{values_of_pairs('?m ?c', pairs)} ?v ({self.queries.types}) ?m"
         part = InstancePart(f"{{ SELECT DISTINCT ?v ?c WHERE {{ {members} }} }}")
         properties = PropertyCollector(self.queries, Instances((part,), {})).collect()
-        overlapping = {
-            iri: tuple(sorted(used, key=by_frequency)) for iri, used in properties.items()
-        }
-        return replace(survey, overlapping=tuple(sorted(overlapping.items())))
+        overlapping = []
+        for iri, used in sorted(properties.items()):
+            overlapping.append((iri, tuple(sorted(used, key=by_frequency))))
+        return replace(survey, overlapping=tuple(overlapping))
 
     def _compare_predicates(self, survey: Survey, triples: Mapping[URIRef, int]) -> Survey:
         """Return the survey with what its predicates have in common, by their triples.
@@ -355,15 +354,17 @@ class SurveyBuilder:
         MAX_UNIT_INSTANCES instances, and a predicate has one value for each: 1 for the base unit.
         One query is sent, or none.
         """
-        properties = chain.from_iterable(surveyed.properties for surveyed in survey.classes)
         units: set[URIRef | None] = set()
-        for inner in chain.from_iterable(prop.inner for prop in properties):
-            units.update(values.of for values in inner.values)
-        pairs = []
         for surveyed in survey.classes:
             for prop in surveyed.properties:
-                is_number = prop.triples == prop.things == surveyed.size <= MAX_UNIT_INSTANCES
-                if is_number and surveyed.iri and surveyed.iri in units:
+                for inner in prop.inner:
+                    units.update(values.of for values in inner.values)
+        pairs = []
+        for surveyed in survey.classes:
+            if surveyed.iri is None or surveyed.iri not in units:
+                continue
+            for prop in surveyed.properties:
+                if prop.triples == prop.things == surveyed.size <= MAX_UNIT_INSTANCES:
                     pairs.append((surveyed.iri, prop.predicate))
         if not pairs:
             return ()
@@ -399,8 +400,12 @@ class SurveyBuilder:
         is owl:NamedIndividual left out. With ``only_classes``, these alone are counted. In a large
         graph, the triples that give a class are counted instead of distinct instances.
         """
-        only = values_clause("?c", self.only_classes) if self.only_classes else ""
-        counted = "*" if self.is_large else DISTINCT_VERTICES
+        only = ""
+        if self.only_classes:
+            only = values_clause("?c", self.only_classes)
+        counted = DISTINCT_VERTICES
+        if self.is_large:
+            counted = "*"
         pattern = f"{only} ?v ({self.queries.types}) ?c FILTER(isIRI(?c))"
         sizes = self.queries.count_by("?c", counted, pattern)
 
@@ -479,12 +484,14 @@ class SurveyBuilder:
         share = SAMPLED_INSTANCES // max(1, len(classes))
         limit = min(share, MAX_INSTANCES_PER_QUERY)
         parts = []
-        for class_term in map(n3, classes):
-            if class_term != n3(UNTYPED_CLASS):
-                instances = f"?v ({self.queries.types}) {class_term} FILTER(isIRI(?v))"
-                parts.append(
-                    f"{{ SELECT ?v ({class_term} AS ?c) WHERE {{ {instances} }} LIMIT {limit} }}"
-                )
+        for class_iri in classes:
+            if class_iri == UNTYPED_CLASS:
+                continue
+            class_term = n3(class_iri)
+            instances = f"?v ({self.queries.types}) {class_term} FILTER(isIRI(?v))"
+            parts.append(
+                f"{{ SELECT ?v ({class_term} AS ?c) WHERE {{ {instances} }} LIMIT {limit} }}"
+            )
         if not classes:
             any_instance = f"?v ({self.queries.types}) ?c"
             if self.queries.types == MISSING_PREDICATE:
@@ -502,8 +509,12 @@ class SurveyBuilder:
             rows += self.queries.select(query, 2)
 
         sampled = Counter(class_iri for _, class_iri in rows)
-        fractions = {iri: number / sizes.setdefault(iri, number) for iri, number in sampled.items()}
-        fractions = fractions or {UNTYPED_CLASS: 1.0}
+        fractions = {}
+        for iri, number in sampled.items():
+            size = sizes.setdefault(iri, number)
+            fractions[iri] = number / size
+        if not fractions:
+            fractions = {UNTYPED_CLASS: 1.0}
         return Instances(_parts_of_sample(rows, sizes), fractions, limit)
 
     def _find_parents(self) -> ParentClasses:
@@ -587,8 +598,11 @@ class SurveyBuilder:
         if not self.queries.descriptions:
             return ()
         found = self._ask_about(iris, partial(describe_vertices, self.kg))
-        descriptions = [(iri, described.description) for iri, described in found.items()]
-        return tuple(sorted(pair for pair in descriptions if pair[1]))
+        descriptions = []
+        for iri, described in found.items():
+            if described.description:
+                descriptions.append((iri, described.description))
+        return tuple(sorted(descriptions))
 
     def _ask_about(
         self, iris: Iterable[URIRef], ask: Callable[[Sequence[URIRef]], Mapping[URIRef, T]]

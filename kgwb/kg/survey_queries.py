@@ -125,9 +125,12 @@ class SurveyQueries:
                 self.unreachable += 1
                 if not self.has_answered or self.unreachable == MAX_UNREACHABLE:
                     raise
-            self.first_error = self.first_error or error
-            is_late = isinstance(error, GraphTimeoutError)
-            self._note_failure(TOOK_TOO_LONG if is_late else REFUSED)
+            if self.first_error is None:
+                self.first_error = error
+            reason = REFUSED
+            if isinstance(error, GraphTimeoutError):
+                reason = TOOK_TOO_LONG
+            self._note_failure(reason)
             return None
         self.has_answered = True
         self.unreachable = 0
@@ -136,7 +139,8 @@ class SurveyQueries:
     def _note_failure(self, reason: str) -> None:
         """Note that a query has no result, and why."""
         self.failed += 1
-        self.lacked_time = self.lacked_time or reason != REFUSED
+        if reason != REFUSED:
+            self.lacked_time = True
         self.note_lack(reason)
 
     def note_lack(self, reason: str) -> None:
@@ -180,7 +184,8 @@ class SurveyQueries:
         refuses the query.
         """
         rows = self.select_grouped(key, f"(COUNT({counted}) AS ?n)", pattern)
-        return dict(largest_first({iri: parse_count(number) for iri, number in rows}))
+        counts = {iri: parse_count(number) for iri, number in rows}
+        return dict(largest_first(counts))
 
     def select_batches(
         self, items: Sequence[T], size: int, write: Callable[[Sequence[T]], str]
@@ -263,9 +268,11 @@ class Instances:
 
         If these are no sample, it is the one part with all instances.
         """
-        classes = {class_iri for class_iri, *_ in keys}
-        if classes and not self.is_sample:
+        if not keys:
+            return []
+        if not self.is_sample:
             return list(self.parts)
+        classes = {class_iri for class_iri, *_ in keys}
         return [part for part in self.parts if not classes.isdisjoint(part.classes)]
 
     def scale(self, class_iri: URIRef, number: Any) -> int:
@@ -423,7 +430,9 @@ class PropertyCollector:
         """
         triples, distinct, value_class, datatype, language, *terms = row
         shown = [term for term in terms if term is not None and str(term)]
-        example = next(iter(shown), terms[0])
+        example = terms[0]
+        if shown:
+            example = shown[0]
         value_type = value_class
         if isinstance(example, Literal):
             language = str(language or "")
@@ -479,12 +488,13 @@ class PropertyCollector:
 
         inner: dict[PropertyKey, list[PropertySurvey]] = defaultdict(list)
         for facts in patterns:
-            for key, sorts in sorted(self._collect_values("?c ?p ?q", facts).items()):
-                *leading_key, inner_predicate = key
+            inner_values = self._collect_values("?c ?p ?q", facts)
+            for key, sorts in sorted(inner_values.items()):
+                class_iri, predicate, inner_predicate = key
                 triples = sum(values.triples for values in sorts)
                 complete = self._complete_values(sorts, ())
                 surveyed = PropertySurvey(inner_predicate, triples, triples, complete)
-                inner[tuple(leading_key)].append(surveyed)
+                inner[class_iri, predicate].append(surveyed)
         return inner
 
     def _find_structure_classes(self, values_by_key: ValuesByKey) -> list[URIRef]:
@@ -543,7 +553,8 @@ class PropertyCollector:
         values. One query is sent, or none; of a sample one for each of its parts.
         """
         with_iris = _keys_with(values_by_key, lambda values: values.sort == "IRI")
-        listed = values_clause("?p", sorted({predicate for _, predicate in with_iris}))
+        predicates = {predicate for _, predicate in with_iris}
+        listed = values_clause("?p", sorted(predicates))
         bare: dict[PropertyKey, int] = {}
         for part in self.instances.parts_with(with_iris):
             is_bare = "FILTER(isIRI(?o)) FILTER NOT EXISTS { ?o ?any ?value }"
@@ -594,7 +605,11 @@ def _keys_with(
     values_by_key: ValuesByKey, is_meant: Callable[[ValueSurvey], bool]
 ) -> set[PropertyKey]:
     """Return the classes and predicates with values of a sort that is meant."""
-    return {key for key, sorts in values_by_key.items() if any(map(is_meant, sorts))}
+    keys = set()
+    for key, sorts in values_by_key.items():
+        if any(map(is_meant, sorts)):
+            keys.add(key)
+    return keys
 
 
 def literal_sort(datatype: str | None, language: str | None) -> str:
@@ -648,7 +663,8 @@ class LinkFinder:
                     rarer[key] = min(text.things, link.things)
         parts = []
         total = 0
-        for number, key in sorted((number, key) for key, number in rarer.items())[:MAX_COMPARED]:
+        rarest_first = sorted((number, key) for key, number in rarer.items())
+        for number, key in rarest_first[:MAX_COMPARED]:
             total += number
             if total <= MAX_COMPARED_TRIPLES:
                 parts.append(self._count_agreeing(*key))

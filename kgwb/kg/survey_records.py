@@ -292,12 +292,15 @@ class Survey(Record):
 
         A class has its number of instances and its predicates. At most MAX_SUMMARY_CLASSES classes
         with instances are shown, whatever ``limit`` is, and a line says how many more there are.
-        The last line names what the survey lacks, if it lacks anything.
-        ``names`` are display names by IRI, besides the survey's own.
+        The last line names what the survey lacks, if it lacks anything. ``names`` are display names
+        by IRI, besides the survey's own.
         """
         known_names = {**self.fallback_names(), **names}
-        counted = self.counts().items()
-        counts = ", ".join(f"{number:,} {noun}" for noun, number in counted if number is not None)
+        counted = []
+        for noun, number in self.counts().items():
+            if number is not None:
+                counted.append(f"{number:,} {noun}")
+        counts = ", ".join(counted)
         if self.sampled:
             counts += " (classes and predicates of a sample)"
         classes = [self._class_line(each, known_names) for each in self.classes if each.total]
@@ -513,8 +516,9 @@ def merge_values(values: Sequence[ValueSurvey]) -> tuple[ValueSurvey, ...]:
     by_sort: dict[tuple[str, URIRef | None], list[ValueSurvey]] = defaultdict(list)
     for of_sort in values:
         by_sort[of_sort.sort, of_sort.of].append(of_sort)
-    merged = map(_merge_sort, by_sort.values())
-    return tuple(sorted(merged, key=lambda of_sort: -of_sort.triples))
+    merged = list(map(_merge_sort, by_sort.values()))
+    merged.sort(key=lambda of_sort: -of_sort.triples)
+    return tuple(merged)
 
 
 def _merge_sort(same: Sequence[ValueSurvey]) -> ValueSurvey:

@@ -103,10 +103,13 @@ class SurveyWriter:
 
     def positions_led_to(self, position: int) -> set[int]:
         """Return the positions of the groups whose classes are values of a group's predicates."""
-        positions: set[int | None] = set()
+        positions = set()
         for prop in self.groups[position].properties:
-            positions.update(self._position_of.get(values.of) for values in prop.values)
-        return {each for each in positions if each is not None}
+            for values in prop.values:
+                led_to = self._position_of.get(values.of)
+                if led_to is not None:
+                    positions.add(led_to)
+        return positions
 
     def to_curie(self, iri: str) -> str:
         """Return an IRI as a CURIE, or in brackets if its namespace has no prefix."""
@@ -489,9 +492,11 @@ def writer_of_survey(survey: Survey, labels: Collection[URIRef] = LABEL_PREDICAT
     key = (id(survey), tuple(labels))
     with _writers_lock:
         if key not in _kept_writers:
-            _kept_writers[key] = SurveyWriter(survey, labels)  # no other survey gets its id
+            # The writer holds the survey, so that no other survey gets its id.
+            _kept_writers[key] = SurveyWriter(survey, labels)
         if len(_kept_writers) > MAX_KEPT_WRITERS:
-            del _kept_writers[next(iter(_kept_writers))]
+            oldest = next(iter(_kept_writers))
+            del _kept_writers[oldest]
         return _kept_writers[key]
 
 
@@ -507,7 +512,9 @@ def choose_prefixes(groups: Sequence[ClassGroup]) -> dict[str, str]:
             namespace, _ = split_iri(iri)
             namespaces[namespace] += 1
 
-    prefixes = {str(known): KNOWN_PREFIXES[str(known)] for known in (RDF, RDFS, XSD)}
+    prefixes = {}
+    for known in map(str, (RDF, RDFS, XSD)):
+        prefixes[known] = KNOWN_PREFIXES[known]
     for namespace, _ in namespaces.most_common(MAX_PREFIXES):
         if namespace not in prefixes and not INVALID_IRI_CHARACTER.search(namespace):
             prefixes[namespace] = choose_prefix(namespace, prefixes.values())
