@@ -240,7 +240,10 @@ def _analyze_text(sparql: str) -> QueryAnalysis:
         raise QueryError(f"rdflib cannot parse the query: {error}", hint=hint) from error
 
     nodes = list(walk_nodes(algebra, _NEGATION_NODES))
-    triples = list(chain.from_iterable(node.triples for node in nodes if node.name == "BGP"))
+    triples = []
+    for node in nodes:
+        if node.name == "BGP":
+            triples += node.triples
     if any(isinstance(predicate, Path) for _, predicate, _ in triples):
         unsupported_feature = unsupported_feature or "a property path"
     patterns = dict.fromkeys(_map_terms(_term_to_pattern_text, triple) for triple in triples)
@@ -270,8 +273,12 @@ def _all_triples_in(algebra: CompValue) -> Iterator[RdflibPattern]:
 def _take_paths_apart(triples: Iterable[RdflibPattern]) -> dict[TriplePattern, None]:
     """Return triple patterns with each path replaced by its steps, see ``QueryAnalysis.steps``."""
     numbers = count(1)
-    steps = chain.from_iterable(_steps_of(*triple, numbers) for triple in triples)
-    return dict.fromkeys(_map_terms(_term_to_pattern_text, step) for step in steps)
+    steps: dict[TriplePattern, None] = {}
+    for triple in triples:
+        for step in _steps_of(*triple, numbers):
+            pattern = _map_terms(_term_to_pattern_text, step)
+            steps[pattern] = None
+    return steps
 
 
 def _steps_of(
@@ -406,9 +413,11 @@ def _expression_to_sparql(node: Any) -> str:
         return f"!({_expression_to_sparql(node.expr)})"
     if name == "RelationalExpression":
         left = _expression_to_sparql(node.expr)
-        is_list = isinstance(node.other, list)  # of IN or NOT IN
-        write = _arguments_to_sparql if is_list else _expression_to_sparql
-        return f"({left} {node.op} {write(node.other)})"
+        if isinstance(node.other, list):  # of IN or NOT IN
+            right = _arguments_to_sparql(node.other)
+        else:
+            right = _expression_to_sparql(node.other)
+        return f"({left} {node.op} {right})"
     if name.endswith("EXISTS"):
         raise NotImplementedError("EXISTS")
     if name == node.name:
@@ -424,9 +433,12 @@ def _arguments_to_sparql(arguments: Iterable[Any]) -> str:
     """
     texts: list[str] = []
     for argument in arguments:
-        alone_or_listed = argument if isinstance(argument, list) else [argument]
-        texts += map(_expression_to_sparql, alone_or_listed)
-    return f"({', '.join(texts)})"
+        if isinstance(argument, list):
+            texts += map(_expression_to_sparql, argument)
+        else:
+            texts.append(_expression_to_sparql(argument))
+    listed = ", ".join(texts)
+    return f"({listed})"
 
 
 # Triple patterns
@@ -437,7 +449,10 @@ def patterns_to_sparql(patterns: Iterable[TriplePattern]) -> str:
 
     Without patterns the text is empty.
     """
-    return " ".join(f"{' '.join(pattern)} ." for pattern in patterns)
+    lines = []
+    for subject, predicate, object_ in patterns:
+        lines.append(f"{subject} {predicate} {object_} .")
+    return " ".join(lines)
 
 
 def patterns_and_filters_to_sparql(patterns: Iterable[TriplePattern], filters: str) -> str:

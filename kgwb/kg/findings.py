@@ -145,11 +145,12 @@ def extract_schema_facts(survey: Survey) -> SchemaFacts:
     for predicate, triples, both in survey.both_ways:
         if both < triples and predicate not in directed:
             one_way.append(predicate)
-    amounts: dict[QuantityWithUnit, None] = {}
+    amounts: list[QuantityWithUnit] = []
     for surveyed in survey.classes:
         for prop in surveyed.properties:
-            amounts.update(dict.fromkeys(_find_quantities(prop)))
-    return SchemaFacts(tuple(one_way), tuple(amounts))
+            amounts += _find_quantities(prop)
+    distinct_amounts = dict.fromkeys(amounts)
+    return SchemaFacts(tuple(one_way), tuple(distinct_amounts))
 
 
 def _find_directed(survey: Survey) -> set[URIRef]:
@@ -218,7 +219,8 @@ def _inspect_rows(kg: Graph, sparql: str, result: ResultSet) -> Iterator[Finding
     if result.cut:
         yield Finding(f"the result was cut at {pluralize(len(rows), 'row')}", wrong=True)
     causes = []
-    if all(term is None or str(term) == "0" for term in chain.from_iterable(rows)):
+    terms = chain.from_iterable(rows)
+    if all(term is None or str(term) == "0" for term in terms):
         causes = list(_explain_empty_result(sparql, kg))
     yield from causes
     for position, variable in enumerate(result.variables):
@@ -242,7 +244,8 @@ def _find_mutual_pairs(rows: Sequence[Row]) -> Iterator[Finding]:
     pairs = set()
     for row in rows:
         are_iris = all(isinstance(cell, URIRef) for cell in row)
-        if are_iris and len(row) == len(set(row)) == 2:
+        is_pair = len(row) == 2 and row[0] != row[1]
+        if are_iris and is_pair:
             pairs.add(row)
     mutual = [pair for pair in pairs if pair[::-1] in pairs]
     if mutual:
@@ -260,8 +263,11 @@ def _find_repeated_values(sparql: str, kg: Graph) -> Iterator[Finding]:
     """
     with suppress(GraphError):
         clauses = split_clauses(sparql)
-        matches = [AGGREGATE.fullmatch(expression) for expression, _ in clauses.aliases]
-        aggregates = list(filter(None, matches))
+        aggregates = []
+        for expression, _ in clauses.aliases:
+            match = AGGREGATE.fullmatch(expression)
+            if match:
+                aggregates.append(match)
         if "SELECT" in clauses.words or len(aggregates) != 1:
             return
         name, variable = aggregates[0].groups()
@@ -467,7 +473,7 @@ def _format_pattern(pattern: TriplePattern, short_names: Mapping[URIRef, str], k
     shown = {}
     for iri in iris:
         name = quote_text(names.get(iri) or name_from_iri(iri))
-        shown[bracket_iri(iri)] = f"{short_names[iri]} {name}"
+        shown[f"<{iri}>"] = f"{short_names[iri]} {name}"
     return " ".join(shown.get(term, term) for term in pattern)
 
 
@@ -526,7 +532,10 @@ def order_rows(
 def _rows_of(variables: Iterable[str], result: ResultSet) -> list[Row]:
     """Return each row of a result with only the cells of some variables, in their order."""
     positions = [result.variables.index(variable) for variable in variables]
-    return [tuple(map(row.__getitem__, positions)) for row in result.rows]
+    rows = []
+    for row in result.rows:
+        rows.append(tuple(row[position] for position in positions))
+    return rows
 
 
 def _describe_order(
@@ -714,7 +723,9 @@ def _measure_unless_shown(
 ) -> Measure | None:
     """Return the measure; None if it is empty, does not fit the rows, or is a column of them."""
     measured = tuple(values)
-    is_whole = len(measured) == len(result.rows) and None not in measured
-    if not is_whole or measured in zip(*result.rows, strict=True):
+    if len(measured) != len(result.rows) or None in measured:
+        return None
+    columns = zip(*result.rows, strict=True)
+    if measured in columns:
         return None
     return Measure(name, measured)

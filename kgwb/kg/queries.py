@@ -98,9 +98,10 @@ def describe_vertices(kg: Graph, iris: Sequence[URIRef]) -> dict[URIRef, Descrip
     names = kg.names(sorted(all_types))
     descriptions = {}
     for iri in iris:
-        type_names = dict.fromkeys(names[type_iri] for type_iri in sorted(types[iri]))
+        type_names = [names[type_iri] for type_iri in sorted(types[iri])]
+        distinct_names = dict.fromkeys(type_names)
         _, _, text = min(texts[iri], default=(0, 0, ""))
-        descriptions[iri] = Description(tuple(type_names), text)
+        descriptions[iri] = Description(tuple(distinct_names), text)
     return descriptions
 
 
@@ -160,7 +161,10 @@ def find_predicates(
             continue
         if predicate in excluded and not keeps_all:
             continue
-        predicates.append((predicate, "out" if str(bound) == "out" else "in"))
+        direction: Direction = "in"
+        if str(bound) == "out":
+            direction = "out"
+        predicates.append((predicate, direction))
     predicates.sort(key=itemgetter(1), reverse=True)  # "out" before "in"
     predicates.sort(key=itemgetter(0))
     return tuple(predicates)
@@ -523,10 +527,10 @@ def find_support_by_value(
     """
     if variables_of(query.patterns) == (target,):
         constants = constants_of(query.patterns)
-        return {
-            value: instantiate_patterns(query.patterns, {**constants, target: value})
-            for value in values
-        }
+        made = {}
+        for value in values:
+            made[value] = instantiate_patterns(query.patterns, {**constants, target: value})
+        return made
     support: dict[Term | None, TripleSet] = {value: {} for value in values}
     _add_support(kg, query, target, support)
 
@@ -585,9 +589,11 @@ def find_ask_support(kg: Graph, query: CandidateQuery) -> Triples:
         return instantiate_patterns(query.patterns, {})
     columns = " ".join(variables)
     where = where_clause(query)
-    for row in kg.select(f"SELECT {columns} WHERE {{ {where} }} LIMIT 1").rows:
-        return instantiate_patterns(query.patterns, dict(zip(variables, row, strict=True)))
-    return ()
+    rows = kg.select(f"SELECT {columns} WHERE {{ {where} }} LIMIT 1").rows
+    if not rows:
+        return ()
+    binding = dict(zip(variables, rows[0], strict=True))
+    return instantiate_patterns(query.patterns, binding)
 
 
 # Support of any query
@@ -634,7 +640,7 @@ def find_support_by_row(
     support_by_row = {}
     for row, binding in bindings.items():
         triples = support.get(_project(binding, shared), {})
-        support_by_row[row] = tuple(filter(existing.__contains__, triples))
+        support_by_row[row] = tuple(triple for triple in triples if triple in existing)
     return support_by_row
 
 
@@ -706,8 +712,13 @@ def values_table(variables: Iterable[str], rows: Iterable[Row]) -> str:
 
     A cell that is unbound, or a term that cannot stand in a query, becomes UNDEF.
     """
-    lines = dict.fromkeys(f"({' '.join(map(_cell_to_sparql, row))})" for row in rows)
-    return f"VALUES ({' '.join(variables)}) {{ {' '.join(lines)} }}"
+    lines: dict[str, None] = {}
+    for row in rows:
+        cells = " ".join(map(_cell_to_sparql, row))
+        lines[f"({cells})"] = None
+    head = " ".join(variables)
+    body = " ".join(lines)
+    return f"VALUES ({head}) {{ {body} }}"
 
 
 def _cell_to_sparql(term: Term | None) -> str:
@@ -753,8 +764,14 @@ def existing_triples(kg: Graph, triples: Collection[Triple]) -> set[Triple]:
     must be checked in this way: a solution of one branch of a UNION can bind all variables of the
     other branch, without matching it.
     """
-    existing = {triple for triple in triples if not all(map(is_serializable, triple))}
-    known = sorted(set(triples) - existing, key=str)
+    known = []
+    existing = set()
+    for triple in triples:
+        if all(map(is_serializable, triple)):
+            known.append(triple)
+        else:
+            existing.add(triple)
+    known.sort(key=str)
     for start in range(0, len(known), TRIPLES_PER_QUERY):
         batch = known[start : start + TRIPLES_PER_QUERY]
         values = values_table(("?s", "?p", "?o"), batch)
@@ -784,5 +801,8 @@ def find_class_names(kg: Graph) -> Mapping[URIRef, str]:
         f" UNION {{ ?c {subclass_of} ?other }} UNION {{ ?other {subclass_of} ?c }} }}"
         f" LIMIT {MAX_CLASSES}"
     ).rows
-    classes = {iri for (iri,) in rows if isinstance(iri, URIRef)}
-    return kg.names(sorted(iri for iri in classes if not str(iri).startswith(SCHEMA_NAMESPACES)))
+    classes = set()
+    for (iri,) in rows:
+        if isinstance(iri, URIRef) and not str(iri).startswith(SCHEMA_NAMESPACES):
+            classes.add(iri)
+    return kg.names(sorted(classes))

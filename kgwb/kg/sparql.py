@@ -357,7 +357,9 @@ def is_query(text: str) -> bool:
 def without_fence(text: str) -> str:
     """Return a text without the code fence around it, if there is one."""
     match = FENCE_PATTERN.fullmatch(text)
-    return match[1] if match else text
+    if match is None:
+        return text
+    return match[1]
 
 
 MAX_EXPLAINED_TOKENS = 120
@@ -769,7 +771,10 @@ def _locate_error(text: str, undeclared_prefixes: Sequence[str]) -> tuple[int, s
     line_start = len(lines_before)  # of the line breaks
     line_start += sum(map(len, lines_before))
     position = line_start + column - 1
-    expectations = filter(re.compile(_READABLE_EXPECTATION).fullmatch, found[3].split(", "))
+    expectations = []
+    for expectation in found[3].split(", "):
+        if re.fullmatch(_READABLE_EXPECTATION, expectation):
+            expectations.append(expectation)
     return position, ", ".join(expectations)
 
 
@@ -836,6 +841,7 @@ def split_clauses(query: str) -> QueryClauses:
     dataset = ""
     if "FROM" in first:
         dataset = text[first["FROM"] : first.get("WHERE", brace)]
+    inner_tokens = [token for token in all_tokens if brace < token.start() < end]
     after = _tokens_by_modifier(tokens)
     limit = None
     if after["LIMIT"] and not after["VALUES"]:
@@ -849,7 +855,7 @@ def split_clauses(query: str) -> QueryClauses:
         group_by=_split_keys(after["GROUP"][1:], text),
         order_by=_split_keys(after["ORDER"][1:], text),
         limit=limit,
-        words=frozenset(words_of(token for token in all_tokens if brace < token.start() < end)),
+        words=frozenset(words_of(inner_tokens)),
     )
 
 

@@ -248,8 +248,10 @@ class SparqlClient:
 
 def _may_be_row_limit(row_count: int) -> bool:
     """Return whether a number of rows looks like a limit: so many hundreds, or a power of two."""
+    if row_count < MIN_SILENT_ROW_LIMIT:
+        return False
     is_power_of_two = row_count.bit_count() == 1
-    return row_count >= MIN_SILENT_ROW_LIMIT and (row_count % 100 == 0 or is_power_of_two)
+    return row_count % 100 == 0 or is_power_of_two
 
 
 def rdf_format(media_type: str) -> pyoxigraph.RdfFormat:
@@ -369,9 +371,12 @@ class EndpointUrl:
             if is_safe_parameter(name, value):
                 self.parameters.append((name, value))
                 continue
-            has_value = value.strip("=")
-            secret = Secret(value if has_value else name)
-            parameter = (name, secret) if has_value else (secret, value)
+            if value.strip("="):
+                secret = Secret(value)
+                parameter: tuple[str, str] = (name, secret)
+            else:
+                secret = Secret(name)
+                parameter = (secret, value)
             self.parameters.append(parameter)
             self.secrets.append(secret)
             if SECRET_NAME_PATTERN.search(name):
@@ -392,7 +397,8 @@ class EndpointUrl:
         if not user:
             return
         credentials = Secret(f"{user}:{password}")
-        token = Secret(base64.b64encode(credentials.encode()).decode())
+        encoded = base64.b64encode(credentials.encode())
+        token = Secret(encoded.decode())
         self.authorization = Secret(f"Basic {token}")
         login_secrets = (token, credentials, password or user)
         self.secrets += login_secrets

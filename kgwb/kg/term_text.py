@@ -70,7 +70,9 @@ def cut_text(text: str, max_chars: int = MAX_VALUE_CHARS) -> str:
     "…" is added where it was cut.
     """
     text = " ".join(text.split())
-    return f"{text[:max_chars]}…" if len(text) > max_chars else text
+    if len(text) <= max_chars:
+        return text
+    return f"{text[:max_chars]}…"
 
 
 def to_curie(iri: str, prefixes: Mapping[str, str]) -> str:
@@ -206,7 +208,8 @@ class TermIds:
 
     def with_terms(self, terms: Iterable[Term]) -> TermIds:
         """Return these IDs for more terms that are shown together."""
-        return replace(self, terms=tuple(dict.fromkeys((*self.terms, *terms))))
+        distinct_terms = dict.fromkeys((*self.terms, *terms))
+        return replace(self, terms=tuple(distinct_terms))
 
     @property
     def namespaces(self) -> Prefixes:
@@ -257,7 +260,7 @@ class TermIds:
         return cut_text(term, MAX_LITERAL_CHARS)
 
     def _write_fully(self, term: Term) -> str:
-        """Return a literal with its language or datatype, cut at MAX_LITERAL_CHARS; else all of a term."""
+        """Return a literal with its language or datatype, cut at MAX_LITERAL_CHARS; any other term exactly."""
         if isinstance(term, Literal):
             return format_typed_literal(term, self._prefix_of, MAX_LITERAL_CHARS)
         return format_exactly(term)
@@ -347,6 +350,8 @@ class TermIds:
         exact = format_exactly(term)
         if isinstance(term, URIRef):
             return (*self._texts_of_iri(term), exact)
-        texts = (self._write_fully(term), exact)
+        full = self._write_fully(term)
         # A model is told to leave out the quotes of a literal.
-        return (*texts, *(QUOTES.sub(r"\1\2", text) for text in texts))
+        full_without_quotes = QUOTES.sub(r"\1\2", full)
+        exact_without_quotes = QUOTES.sub(r"\1\2", exact)
+        return (full, exact, full_without_quotes, exact_without_quotes)
