@@ -204,7 +204,9 @@ def value_of_text(text: str) -> Hashable:
         day, time, zone = moment.groups()
         if time is None or _MIDNIGHT.fullmatch(time):
             return str(day)
-        return _in_utc(text if zone else f"{text}Z")
+        if not zone:
+            text += "Z"
+        return _in_utc(text)
     return normalize("NFC", text)
 
 

@@ -35,13 +35,17 @@ def quote_cell(text: str) -> str:
 
     So has one that has such quotes already: ``unquote_cell`` returns each text as it was.
     """
-    return f"'{text}" if text.lstrip("'").startswith(FORMULA_STARTS) else text
+    if text.lstrip("'").startswith(FORMULA_STARTS):
+        return f"'{text}"
+    return text
 
 
 def unquote_cell(cell: str) -> str:
     """Return the text that ``quote_cell`` made a cell of."""
     text = cell.removeprefix("'")
-    return text if text.lstrip("'").startswith(FORMULA_STARTS) else cell
+    if text.lstrip("'").startswith(FORMULA_STARTS):
+        return text
+    return cell
 
 
 def pluralize(number: int, noun: str) -> str:

@@ -312,4 +312,6 @@ def _family(sort: str) -> str:
     """Return "number" for each sort of numbers; the sort of a text with a language in lower case."""
     if sort in NUMBERS:
         return "number"
-    return sort.lower() if "@" in sort else sort
+    if "@" in sort:
+        return sort.lower()
+    return sort

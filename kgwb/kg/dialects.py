@@ -396,7 +396,11 @@ def _finds_label(client: SparqlClient, dialect: Dialect, label: str) -> bool:
         return False
     vertices, _ = found
     wanted = set(normalize(" ".join(words)).split())
-    return any(wanted.issubset(normalize(text).split()) for _, text in vertices)
+    for _, text in vertices:
+        found_words = normalize(text).split()
+        if wanted.issubset(found_words):
+            return True
+    return False
 
 
 def search_labels(

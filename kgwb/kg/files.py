@@ -225,10 +225,9 @@ def open_files(path: Path, vocabulary: Vocabulary, *, cache: bool = True) -> Ope
     a triple.
     """
     formats, left_out = _find_rdf_files(path)
-    notes = [
-        f"{file.relative_to(path)} was left out: it is {kind.name}; {kind.remedy}"
-        for file, kind in left_out.items()
-    ]
+    notes = []
+    for file, kind in left_out.items():
+        notes.append(f"{file.relative_to(path)} was left out: it is {kind.name}; {kind.remedy}")
     load = Load(path, formats, vocabulary)
     opened = load_with_bar(load, partial(_open_while_watched, load, cache=cache))
     return opened._replace(notes=(*notes, *opened.notes))
@@ -605,7 +604,8 @@ def merge_named_graphs(store: Store, check: Callable[[], object] = lambda: None)
         return len(list(islice(places, 2))) > 1
 
     has_default = any(store.quads_for_pattern(None, None, None, DefaultGraph()))
-    graph_count = len(list(islice(store.named_graphs(), 2)))
+    first_names = list(islice(store.named_graphs(), 2))
+    graph_count = len(first_names)
     if has_default:
         graph_count += 1
     if graph_count > 1 and any(map(is_repeated, named_quads())):

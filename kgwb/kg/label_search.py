@@ -540,7 +540,8 @@ class LabelIndex:
         select = f"{_SELECT_LABELS_SQL} length AND key IN {_GIVEN_VALUES_SQL}"
         found = []
         found_keys = set()
-        for iri, text, key in self._fetch(select, json.dumps(list(keys.values()))):
+        rows = self._fetch(select, json.dumps(list(keys.values())))
+        for iri, text, key in rows:
             found.append((iri, text))
             found_keys.add(key)
         # By far the most texts are no label.

@@ -268,8 +268,10 @@ class _Word(NamedTuple):
         """The folded word in the singular, without apostrophes, or its short form."""
         word = self.folded.replace("'", "")
         if len(word) > MIN_REST_CHARS and not word.endswith("ss"):
-            ending = "y" if word.endswith("ies") else ""
-            word = word.removesuffix("s").removesuffix("ie") + ending
+            is_ies = word.endswith("ies")
+            word = word.removesuffix("s").removesuffix("ie")
+            if is_ies:
+                word += "y"
         return _SHORT_FORMS.get(word, word)
 
     @property
@@ -481,7 +483,9 @@ def _compare_spelling(more: Sequence[_Word], less: Sequence[_Word]) -> Likeness:
             or not _rests_of(word).isdisjoint(_rests_of(other))
         ):
             return Likeness("different", "a word")
-    return Likeness("near" if count <= MAX_OTHER_LETTERS else "different", "letters")
+    if count > MAX_OTHER_LETTERS:
+        return Likeness("different", "letters")
+    return Likeness("near", "letters")
 
 
 def _join(words: Iterable[_Word]) -> str:

@@ -55,7 +55,9 @@ def is_of_container(predicate: Term | None) -> bool:
 
 def write_membership(predicate: Any) -> str:
     """Return a predicate as SPARQL; rdf:first stands for all members of a list, however far they are."""
-    return LIST_MEMBER if predicate == RDF.first else n3(predicate)
+    if predicate == RDF.first:
+        return LIST_MEMBER
+    return n3(predicate)
 
 
 def find_paths_over_containers(

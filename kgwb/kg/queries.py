@@ -128,11 +128,13 @@ def count_degrees(kg: Graph, iris: Sequence[URIRef], limit: int) -> dict[URIRef,
         return {}
     # Each vertex has a subquery with a LIMIT, so that one with millions of triples costs no more
     # than others.
-    counts = union_clause(
-        f"SELECT ({term} AS ?v) (COUNT(*) AS ?n) WHERE {{ SELECT ?p WHERE {{"
-        f" {{ {term} ?p ?o }} UNION {{ ?s ?p {term} }} }} LIMIT {limit} }}"
-        for term in map(n3, dict.fromkeys(iris))
-    )
+    subqueries = []
+    for term in map(n3, dict.fromkeys(iris)):
+        subqueries.append(
+            f"SELECT ({term} AS ?v) (COUNT(*) AS ?n) WHERE {{ SELECT ?p WHERE {{"
+            f" {{ {term} ?p ?o }} UNION {{ ?s ?p {term} }} }} LIMIT {limit} }}"
+        )
+    counts = union_clause(subqueries)
     result = kg.select(f"SELECT ?v ?n WHERE {{ {counts} }}")
     degrees = dict.fromkeys(iris, 0)
     for vertex, count in result.rows:
@@ -183,10 +185,10 @@ def find_label_usage(kg: Graph) -> tuple[tuple[URIRef, ...], tuple[str, ...]]:
     predicates = find_used_predicates(kg, vocabulary.all_labels)
     if not predicates:
         return (), ()
-    labels = union_clause(
-        f"SELECT ?label WHERE {{ ?v {n3(predicate)} ?label }} LIMIT {MAX_SAMPLED_LABELS}"
-        for predicate in predicates
-    )
+    samples = []
+    for term in map(n3, predicates):
+        samples.append(f"SELECT ?label WHERE {{ ?v {term} ?label }} LIMIT {MAX_SAMPLED_LABELS}")
+    labels = union_clause(samples)
     where = f"{labels} BIND(LANG(?label) AS ?tag)"
     most_frequent = f"GROUP BY ?tag ORDER BY DESC(?n) ?tag LIMIT {MAX_LANGUAGES}"
     tags = kg.select(f"SELECT ?tag (COUNT(*) AS ?n) WHERE {{ {where} }} {most_frequent}")
@@ -237,10 +239,12 @@ def find_schema_terms(kg: Graph, iris: Sequence[URIRef]) -> frozenset[URIRef]:
     if not candidates:
         return candidates
     # Each candidate has a subquery with a LIMIT, because a class can have millions of instances.
-    incoming = union_clause(
-        f"SELECT ({term} AS ?v) ?p WHERE {{ ?s ?p {term} }} LIMIT {MAX_INCOMING_TRIPLES}"
-        for term in map(n3, sorted(candidates))
-    )
+    subqueries = []
+    for term in map(n3, sorted(candidates)):
+        subqueries.append(
+            f"SELECT ({term} AS ?v) ?p WHERE {{ ?s ?p {term} }} LIMIT {MAX_INCOMING_TRIPLES}"
+        )
+    incoming = union_clause(subqueries)
     facts = kg.select(f"SELECT DISTINCT ?v WHERE {{ {incoming} FILTER({is_fact}) }}")
     return candidates.difference(chain.from_iterable(facts.rows))
 

@@ -248,7 +248,9 @@ def _token_error(query: str, position: int) -> QueryError | QueryRefusedError:
             hint="escapes are read inside strings and IRIs only; write the characters themselves",
         )
     char = query[position]
-    what = "a string that does not end" if char in "\"'" else f"the character {char!r}"
+    what = f"the character {char!r}"
+    if char in "\"'":
+        what = "a string that does not end"
     return error_at(query, position, f"there is {what}")
 
 
@@ -974,7 +976,9 @@ def _end_of_string(tokens: Sequence[Token], position: int) -> int:
         return 0
     if following[0] != "^":
         return token.end()
-    return tokens[position + 3].end() if following[2] in ("xsd:string", f"<{XSD.string}>") else 0
+    if following[2] in ("xsd:string", f"<{XSD.string}>"):
+        return tokens[position + 3].end()
+    return 0
 
 
 def _tokens_outside_brackets(tokens: Iterable[Token]) -> Iterator[Token]:
@@ -1039,10 +1043,10 @@ def union_over_predicates(pattern: str, subject: str, predicates: Iterable[URIRe
     engines look a constant predicate up. Where it is a variable, even one that VALUES binds,
     Oxigraph reads all triples of each predicate.
     """
-    return union_clause(
-        f"{pattern} {subject} {predicate} ?l BIND({predicate} AS ?p)"
-        for predicate in map(n3, predicates)
-    )
+    branches = []
+    for predicate in map(n3, predicates):
+        branches.append(f"{pattern} {subject} {predicate} ?l BIND({predicate} AS ?p)")
+    return union_clause(branches)
 
 
 def is_valid_iri(iri: str) -> bool:

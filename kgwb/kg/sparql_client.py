@@ -355,7 +355,8 @@ class EndpointUrl:
         """The address for people, made distinct from other addresses that look the same."""
         if hidden_parameters:
             # A digest this short cannot be used to find the hidden value by trying.
-            digest = hashlib.sha256(urlencode(hidden_parameters).encode()).hexdigest()
+            hidden = urlencode(hidden_parameters)
+            digest = hashlib.sha256(hidden.encode()).hexdigest()
             self.identity += f"#{digest[:6]}"
         self._add_login(login)
 

@@ -232,11 +232,13 @@ class Survey(Record):
         """
         replacements = {surveyed.iri: surveyed for surveyed in more.classes}
         classes = [replacements.get(surveyed.iri, surveyed) for surveyed in self.classes]
+        names = {*self.names, *more.names}
+        lacks = dict([*self.lacks, *more.lacks])
         return replace(
             self,
             classes=tuple(classes),
-            names=tuple(sorted({*self.names, *more.names})),
-            lacks=tuple(dict([*self.lacks, *more.lacks]).items()),
+            names=tuple(sorted(names)),
+            lacks=tuple(lacks.items()),
         )
 
     def predicates_with_name_values(self, excluded: Sequence[URIRef]) -> tuple[URIRef, ...]:
@@ -305,7 +307,8 @@ class Survey(Record):
             counts += " (classes and predicates of a sample)"
         classes = [self._class_line(each, known_names) for each in self.classes if each.total]
         lines = [counts, *first_items(classes, MAX_SUMMARY_CLASSES)]
-        lines.append(single_line(", ".join(self.label_texts())))
+        label_texts = ", ".join(self.label_texts())
+        lines.append(single_line(label_texts))
         if self.lacks:
             lines.append(f"not surveyed: {', '.join(self.lack_texts())}")
         return "\n".join(lines)

@@ -79,7 +79,9 @@ class SurveyWriter:
         self._factors: dict[str, list[str]] = defaultdict(list)
         """The numbers of each thing that nodes have as their unit, each with its predicate."""
         for thing, predicate, number in survey.factors:
-            text = number if UNQUOTED_VALUE.fullmatch(number) else quote_text(number)
+            text = str(number)
+            if not UNQUOTED_VALUE.fullmatch(number):
+                text = quote_text(number)
             self._factors[str(thing)].append(f"{self.to_curie(predicate)} {text}")
         self._both_ways = {iri: numbers for iri, *numbers in survey.both_ways}
         self._structures: dict[URIRef | None, ClassSurvey] = {}
@@ -275,7 +277,9 @@ class SurveyWriter:
                         not_shown.add(values.of)
         inlined = set()
         for iri, surveyed in self._structures.items():
-            least = 1 if self.survey.sampled else surveyed.size
+            least = surveyed.size
+            if self.survey.sampled:
+                least = 1
             if iri not in not_shown and shown[iri] >= least:
                 inlined.add(iri)
         return inlined
@@ -294,7 +298,9 @@ class SurveyWriter:
         leads_to_itself = any(values.of in group.iris for values in prop.values)
         if leads_to_itself and prop.predicate in self._both_ways:
             triples, both = self._both_ways[prop.predicate]
-            number = "all" if both == triples else both or "none"
+            number = str(both or "none")
+            if both == triples:
+                number = "all"
             line += f"; {number} of its {triples} triples also the other way round"
         return line + self.format_note(prop.predicate)
 
