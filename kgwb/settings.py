@@ -125,7 +125,11 @@ class Settings:
     def select_known(cls, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return those of some values by name whose name is a setting of this system."""
         names = cls.setting_names()
-        return {name: value for name, value in values.items() if name in names}
+        known = {}
+        for name, value in values.items():
+            if name in names:
+                known[name] = value
+        return known
 
     @classmethod
     def profile_changes(cls) -> dict[str, Mapping[str, Any]]:
@@ -167,7 +171,8 @@ class Settings:
         reason = f"this system has no profile named {profile!r}"
         if profile in get_args(Profile):
             reason = f"this system has no profile {profile!r}: its code is not published"
-        raise SettingError(reason, hint=f"choose one of {', '.join(profiles)}")
+        choices = ", ".join(profiles)
+        raise SettingError(reason, hint=f"choose one of {choices}")
 
     @classmethod
     def _check_names(cls, names: Iterable[str]) -> None:
@@ -177,9 +182,9 @@ class Settings:
         if not unknown:
             return
         listed = ", ".join(sorted(unknown))
+        choices = ", ".join(known)
         raise SettingError(
-            f"this system has no setting named {listed}",
-            hint=f"the settings are {', '.join(known)}",
+            f"this system has no setting named {listed}", hint=f"the settings are {choices}"
         )
 
     @classmethod
