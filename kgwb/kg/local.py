@@ -165,6 +165,8 @@ class LocalGraph:
         """
         graph = self._copy()
         graph.store.update(update)
+        merge_named_graphs(graph.store)
+        graph._reads_union = reads_union(graph.store)
         digest = hashlib.sha256(f"{self.identity}\n{update}".encode())
         graph.identity = f"sha256:{digest.hexdigest()}"
         graph.source = f"{self.source}, updated"

@@ -51,6 +51,16 @@ def test_a_graph_keeps_the_prefixes_of_its_author(
     assert prefixes.items() <= {**LocalGraph.from_rdflib(graph).prefixes, "http://e#": "e"}.items()
 
 
+def test_an_updated_graph_answers_from_the_named_graphs_that_it_got(people: LocalGraph) -> None:
+    updated = people.updated(
+        f"INSERT DATA {{ GRAPH <{EX}more> {{ <{EX}ada> <{EX}met> <{EX}may> }} }}"
+    )
+    assert updated.select(f"SELECT ?o {{ <{EX}ada> <{EX}met> ?o }}").rows == (
+        (URIRef(EX + "may"),),
+    )
+    assert updated.search("may", 5).hits and not people.search("may", 5).hits
+
+
 def test_a_folder_is_one_graph(tmp_path: Path, people_file: Path) -> None:
     (tmp_path / "deep").mkdir()
     (tmp_path / "deep" / "MORE.NT").write_text(f'<{EX}ada> <{EX}born> "1815" .\n')
