@@ -316,10 +316,12 @@ class _Parts(NamedTuple):
                 kind = match.lastgroup or ""
                 token = match[kind]
                 if kind == "word":
+                    folded = _fold(token)
+                    if not folded:  # an accent without a letter
+                        continue
                     has_point = chunk[match.end() :].startswith(".")
-                    word = _Word(token, _fold(token), has_point, has_digit)
-                    parts.words.append(word)
-                    token = word.folded
+                    parts.words.append(_Word(token, folded, has_point, has_digit))
+                    token = folded
                 elif kind == "number":
                     token = "".join(str(unicodedata.decimal(char, char)) for char in token)
                     parts.numbers.append(token)

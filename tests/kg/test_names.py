@@ -40,6 +40,7 @@ Mcdonald | McDonald
 علي | عـلي
 """
 NEAR = """
+Big ́ Apple | Big Apple
 CO | Co
 NaCl | NACL
 ibm | IBM
