@@ -12,7 +12,7 @@ import json
 import logging
 import re
 import sys
-from codecs import BOM_UTF8
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import field
 from io import StringIO
@@ -35,6 +35,13 @@ ResultData = dict[str, Any]
 _XML_NAMESPACE = "{http://www.w3.org/2005/sparql-results#}"
 _XML_LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 _XML_ENCODING = re.compile(rb"""\s*<\?xml[^>]*?\sencoding\s*=\s*["']([\w.-]+)""")
+_UTF16_STARTS = {
+    BOM_UTF16_LE: "utf-16",
+    BOM_UTF16_BE: "utf-16",
+    b"<\0": "utf-16-le",
+    b"\0<": "utf-16-be",
+}
+"""How a body in UTF-16 begins: with a byte order mark, or as XML without one. A codec for each."""
 _CSV_IRI = re.compile(r"(?:https?|ftp)://\S+|(?:urn|mailto|tel|file):\S+")
 """What is taken for an IRI in CSV, which does not distinguish IRIs from texts."""
 
@@ -276,11 +283,14 @@ READERS: dict[str, Reader] = {
 def decode_body(body: bytes, charset: str) -> tuple[str, UnicodeDecodeError | None]:
     """Return the text of a body, and the first error if it is not UTF-8 and nothing says what it is.
 
-    UTF-8 counts whatever is announced, since servers announce their default. What is not UTF-8 is
-    read by ``charset``, else by the declaration of its XML, else as UTF-8. Characters that cannot be
-    read are replaced by U+FFFD.
+    UTF-8, and UTF-16 that begins so, count whatever is announced, since servers announce their
+    default. What is neither is read by ``charset``, else by the declaration of its XML, else as
+    UTF-8. Characters that cannot be read are replaced by U+FFFD.
     """
     body = body.removeprefix(BOM_UTF8)
+    codec = _UTF16_STARTS.get(body[:2])
+    if codec is not None:
+        return body.decode(codec, "replace"), None
     declared = _XML_ENCODING.match(body)
     if not charset and declared:
         charset = declared[1].decode()

@@ -112,6 +112,10 @@ ACCENT = in_json(X).replace('"a"', '"é"')
             "",
             "é",
         ),
+        # XML that is UTF-16 need not say so, and may say something else.
+        (in_xml("<literal>é</literal>").encode("utf-16"), "", "é"),
+        (in_xml("<literal>é</literal>").encode("utf-16-le"), "", "é"),
+        (in_xml("<literal>é</literal>").encode("utf-16-be"), "iso-8859-1", "é"),
     ],
 )
 def test_text_is_read_in_the_charset_that_it_is_in(body: bytes, charset: str, text: str) -> None:
