@@ -305,8 +305,6 @@ def _score_similar_classes(
     """
     if not names:
         return {}
-    if not names:
-        return {}
     similarities = compute_similarities(entity, names.values(), run)
     ranked = sorted(names, key=lambda iri: (-similarities[names[iri]], iri))
     scores = {}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from operator import contains
 
 from rdflib import BNode, URIRef
 
@@ -119,7 +118,7 @@ def select_predicates(
     settings = ChattySettings.of_run(run)
     if not generated.queries:
         return QuerySelection((), ())
-    if not linked.relations:
+    if not linked.linked_relations:
         run.note("the queries were put in without linked facts, so all of them are kept")
         return QuerySelection(generated.queries, predicate_names(generated.queries))
     certain = [_find_certain_predicate(relation) for relation in linked.relations]
@@ -206,11 +205,14 @@ def _keep_by_fact(
     """
     kept = []
     for query, names in zip(generated.queries, names_by_query, strict=True):
-        if all(map(contains, relevant, names)):
+        pairs = zip(names, relevant, strict=True)
+        if all(name in chosen for name, chosen in pairs):
             kept.append(query)
     listed: dict[str, None] = {}
-    for chosen, names in zip(relevant, _list_names_by_fact(names_by_query), strict=True):
-        listed |= dict.fromkeys(name for name in chosen if name in names)
+    for chosen, offered in zip(relevant, _list_names_by_fact(names_by_query), strict=True):
+        for name in chosen:
+            if name in offered:
+                listed[name] = None
     return QuerySelection(tuple(kept), tuple(listed))
 
 
@@ -322,7 +324,11 @@ def _offer_predicates(
         patterns, _ = make_patterns(relation.fact, predicate, terms)
         linked.append((predicate, patterns))
     found = [_find_predicate(query, position, linked) for query in queries]
-    outgoing = {each.name for each, _ in filter(None, found) if each.direction == "out"}
+    outgoing = set()
+    for linked_predicate in found:
+        if linked_predicate is not None and linked_predicate[0].direction == "out":
+            outgoing.add(linked_predicate[0].name)
+
     offers: list[Offer] = []
     for query, linked_predicate in zip(queries, found, strict=True):
         name = query.predicates[position]
@@ -345,8 +351,9 @@ def _find_predicate(
     It has the name, and the query has its triple patterns. None if no linked predicate fits, as in
     a query that a person wrote.
     """
+    name = query.predicates[position]
     for predicate, patterns in linked:
-        if predicate.name == query.predicates[position] and set(patterns) <= {*query.patterns}:
+        if predicate.name == name and set(patterns).issubset(query.patterns):
             return predicate, patterns
     return None
 
@@ -368,15 +375,15 @@ def _describe_offers(
         for name, patterns in offers:
             patterns_by_name.setdefault((position, name), patterns)
     examples = _find_examples(patterns_by_name, restrictions, run)
+    entries: list[list[dict[str, str]]] = [[] for _ in columns]
+    for position, name in patterns_by_name:
+        entry = {"name": name}
+        if (position, name) in examples:
+            entry["example"] = examples[position, name]
+        entries[position].append(entry)
     shown: list[dict[str, object]] = []
-    entries: list[list[dict[str, str]]] = []
-    for relation in linked.linked_relations:
-        entries.append([])
-        shown.append({"triple": list(relation.fact.as_tuple), "predicates": entries[-1]})
-    for offered in patterns_by_name:
-        position, name = offered
-        example = {"example": examples[offered]} if offered in examples else {}
-        entries[position].append({"name": name, **example})
+    for relation, predicates in zip(linked.linked_relations, entries, strict=True):
+        shown.append({"triple": list(relation.fact.as_tuple), "predicates": predicates})
     return shown
 
 

@@ -292,7 +292,7 @@ def decide(position: Position, run: Run) -> Decision:
     settings = RoboDataSettings.of_run(run)
     state = position.state
     unasked = decide_without_model(position, settings)
-    if unasked:
+    if unasked is not None:
         return unasked
     variables = make_prompt_variables(position, run)
     is_listed = settings.ingredients == "listed"

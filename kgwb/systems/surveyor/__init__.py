@@ -35,10 +35,12 @@ from kgwb.build import (
     LinkedIris,
     Question,
     Reading,
+    Row,
     Run,
     Survey,
     SurveyWriter,
     System,
+    Term,
     TriplePattern,
     Triples,
     Turn,
@@ -176,11 +178,13 @@ def extend_survey(survey: Survey, classes: Iterable[URIRef], run: Run) -> Survey
     It is returned as it is if each of them is unknown or has its predicates already.
     """
     wanted = set(classes)
-    unknown = [each.iri for each in survey.classes if each.iri and not each.properties]
-    iris = tuple(iri for iri in unknown if iri in wanted)
+    iris = []
+    for surveyed in survey.classes:
+        if surveyed.iri in wanted and not surveyed.properties:
+            iris.append(surveyed.iri)
     if not iris:
         return survey
-    return survey.with_classes_of(_survey_classes(iris, run))
+    return survey.with_classes_of(_survey_classes(tuple(iris), run))
 
 
 def _survey_classes(class_iris: tuple[URIRef, ...], run: Run) -> Survey:
@@ -267,8 +271,10 @@ def _row_values(executed: Executed, run: Run) -> list[Value]:
     columns. The measure of a row is that of the value; of equal rows it is that of the first, by
     which the value is in the result.
     """
-    # Of equal rows, the first one counts.
-    measures = dict(zip(executed.rows[::-1], executed.measured[::-1], strict=False))
+    measures: dict[Row, Term | None] = {}
+    if executed.measured:
+        for row, measure in zip(executed.rows, executed.measured, strict=True):
+            measures.setdefault(row, measure)
     rows = [row for row in dict.fromkeys(executed.rows) if set(row) - {None}]
     if not rows:
         return []

@@ -99,6 +99,20 @@ def test_no_model_is_asked_if_one_predicate_is_certain(
     assert len(run["predicate_selection"].notes) == 1 - calls
 
 
+@pytest.mark.parametrize("relations", [(), (LinkedRelation(FACTS[0], ()),)])
+@pytest.mark.parametrize("name", ["fast", "paper"])
+def test_queries_that_were_put_in_without_linked_facts_are_all_kept(
+    name: str, relations: tuple[LinkedRelation, ...]
+) -> None:
+    generated = GeneratedQueries(OFFERED, len(OFFERED))
+    linked = LinkingResult((), relations)
+    selection, run, model = alone(
+        lambda run: select_predicates(generated, "Who?", linked, run), {}, settings=profile(name)
+    )
+    assert (selection.queries, model.call_count()) == (OFFERED, 0)
+    assert run["predicate_selection"].notes
+
+
 def test_by_hand_only_candidate_queries_can_be_selected() -> None:
     _, run, _ = selected(predicates(["director"], ["birth place"]))
     with pytest.raises(OverrideError):
