@@ -176,7 +176,9 @@ def _make_answer(hops: Sequence[Hop], heads: Sequence[Head], run: Run) -> Answer
         if any(isinstance(value.term.toPython(), bool) for value in values):
             answer = replace(answer, kind="boolean")
     elif DogSettings.of_run(run).answers == "tails":
-        answer = replace(answer, values=tuple(unite_values(collect_values(last.filled))))
+        # What the relations of the last hop lead to: MetaQA is measured so (figure 4, caption).
+        tails = unite_values(collect_values(last.filled))
+        answer = replace(answer, values=tuple(tails))
     if not answer:
         reason = _explain_no_answer(hops, run)
         if len(hops) > 1 and last.tried is None:
@@ -200,8 +202,10 @@ def _explain_no_answer(hops: Sequence[Hop], run: Run) -> str:
     """
     last = hops[-1]
     if last.tried is None:
-        unfilled = [result for result in last.filled if not result.values]
-        reasons = [f"[{result.head}]: {result.reason}" for result in unfilled]
+        reasons = []
+        for result in last.filled:
+            if not result.values:
+                reasons.append(f"[{result.head}]: {result.reason}")
         return "; ".join(reasons) or "the walk found no triple"
     settings = DogSettings.of_run(run)
     limit = f"{LIMIT_REACHED} of {settings.iteration_limit}"

@@ -217,13 +217,18 @@ def _read_heads(number: int, run: Run, gold: GoldQuery) -> tuple[GoldHead, ...]:
     beginning; a hop through a node without a name took two.
     """
     step = run.steps_by_key.get(f"iteration[hop {number}]")
-    focus = step.inputs.get("focus") if step else None
+    focus = None
+    if step:
+        focus = step.inputs.get("focus")
     if not isinstance(focus, HopInput):
         return ()
     paths = find_gold_paths(gold)
     heads = []
     for position, head in enumerate(focus.heads):
-        starts = [term for term in head.start if isinstance(term, URIRef)]
+        starts = []
+        for term in head.start:
+            if isinstance(term, URIRef):
+                starts.append(term)
         path: tuple[GoldStep, ...] = ()
         if starts:
             path = paths.get(starts[0], ())
@@ -240,7 +245,9 @@ def _count_steps(result: FilledTriples) -> int:
     """Return how many gold hops the result of a hop stands for: 0 without tails, else 1 or 2."""
     if not result.values:
         return 0
-    return 2 if any(len(triple) > 3 for triple in result.triples) else 1
+    if any(len(triple) > 3 for triple in result.triples):
+        return 2
+    return 1
 
 
 def make_relation_rung(number: int, run: Run, gold: GoldQuery) -> Rung | None:
@@ -272,7 +279,9 @@ def make_relation_rung(number: int, run: Run, gold: GoldQuery) -> Rung | None:
                 values[relations_key] = Relations(offered.head, (*offered.found, relation))
         if filtered is None or filtered.relation != relation:
             values[filtering_key] = FilteredRelation(name, "", relation, REASON)
-    return Rung(blamed, values) if values else None
+    if values:
+        return Rung(blamed, values)
+    return None
 
 
 def _find_relation(gold_step: GoldStep, relations: Iterable[Relation]) -> Relation | None:
@@ -346,7 +355,9 @@ def _decide(number: int, run: Run, gold: GoldQuery) -> TriedAnswer | None:
             if common is not None:
                 tails = {term: name for term, name in tails.items() if term in common}
             common = tails
-    return TriedAnswer("yes", REASON, tuple(common.values())) if common else None
+    if common:
+        return TriedAnswer("yes", REASON, tuple(common.values()))
+    return None
 
 
 def _gold_tails(last_step: GoldStep, result: FilledTriples, gold: GoldQuery) -> dict[Term, str]:

@@ -64,7 +64,10 @@ def get_relations(head: Head, run: Run) -> Relations:
     ``relation_directions`` also the relations that lead to the head. A blank node has no relations
     here, since a query cannot name it. Two queries are sent at most, and one request for names.
     """
-    terms = [value.term for value in head.values if isinstance(value.term, URIRef | Literal)]
+    terms = []
+    for value in head.values:
+        if isinstance(value.term, URIRef | Literal):
+            terms.append(value.term)
     if not terms:
         return Relations(head.name, ())
     settings = DogSettings.of_run(run)
@@ -201,13 +204,12 @@ def try_answer(question: str, filled: tuple[FilledTriples, ...], run: Run) -> Tr
     found = []
     for result in filled:
         notes = filter(None, (result.note, result.reason))
-        found.append(
-            {
-                "entity": result.head,
-                "triples": list(map(list, result.triples)),
-                "note": "; ".join(notes),
-            }
-        )
+        result_data = {
+            "entity": result.head,
+            "triples": list(map(list, result.triples)),
+            "note": "; ".join(notes),
+        }
+        found.append(result_data)
     reply = ask_model(
         prompt,
         {"question": question, "found": found},
@@ -244,7 +246,10 @@ def make_answer_checks(filled: Sequence[FilledTriples]) -> tuple[Check[TryingRep
 
         Letter case and white space do not count.
         """
-        unknown = [repr(name) for name in reply.answers if normalize_name(name) not in known]
+        unknown = []
+        for name in reply.answers:
+            if normalize_name(name) not in known:
+                unknown.append(repr(name))
         if unknown:
             return f"{', '.join(unknown[:5])} is not in the triples"
         return ""
@@ -284,9 +289,13 @@ def find_answer_values(
     values: list[Value] = []
     answer_by_name = {normalize_name(answer): answer for answer in tried.answers}
     for name, answer in answer_by_name.items():
-        most = max((tail_counts[value.term] for value in by_name[name]), default=0)
-        named = [value for value in by_name[name] if tail_counts[value.term] == most]
-        values += unite_values(named) or [Value(_read_own_words(answer), answer, last_triples)]
+        named = by_name[name]
+        if not named:
+            values.append(Value(_read_own_words(answer), answer, last_triples))
+            continue
+        highest_count = max(tail_counts[value.term] for value in named)
+        likeliest = [value for value in named if tail_counts[value.term] == highest_count]
+        values += unite_values(likeliest)
     return tuple(values)
 
 
@@ -337,8 +346,10 @@ def answer_from_own_knowledge(question: str, reason: str, run: Run) -> Answer:
     """
     reply = ask_model("dog/own_knowledge", {"question": question}, KnowledgeReply, run)
     names = dict.fromkeys(map(str.strip, reply.answers))
-    values = tuple(Value(Literal(name), name) for name in names if name)
-    return Answer("list", values, reason=reason, ungrounded=bool(values))
+    values = []
+    for name in filter(None, names):
+        values.append(Value(Literal(name), name))
+    return Answer("list", tuple(values), reason=reason, ungrounded=bool(values))
 
 
 TRUTH_VALUES = {"yes": True, "true": True, "no": False, "false": False}
@@ -385,7 +396,10 @@ def fill_triples(filtered: FilteredRelation, head: Head, run: Run) -> FilledTrip
         reason = filtered.reason or "no relation was chosen"
         return FilledTriples("list", head=head.name, reason=reason)
     head_types = HEAD_TYPES[relation.direction]
-    terms = [value.term for value in head.values if isinstance(value.term, head_types)]
+    terms = []
+    for value in head.values:
+        if isinstance(value.term, head_types):
+            terms.append(value.term)
     if not terms:
         return _make_filled_triples(head, relation, [], [], _list_unconnected(head, []), run)
 
@@ -430,7 +444,9 @@ def _read_nodes(paths: Sequence[_Path], run: Run) -> list[_Path]:
             continue
         for place, member in enumerate(members, 1):
             triples = (*path.triples, (path.tail, RDFS.member, member))
-            name = nodes.describe(member) if isinstance(member, BNode) else ""
+            name = ""
+            if isinstance(member, BNode):
+                name = nodes.describe(member)
             read.append(path._replace(tail=member, triples=triples, name=name, place=place))
     return read
 
@@ -481,8 +497,11 @@ def _read_paths(rows: Sequence[Row], direction: Direction) -> list[_Path]:
 def _list_unconnected(head: Head, paths: Sequence[_Path]) -> list[str]:
     """Return the labels of the vertices of a head from which no path was found; blank nodes are left out."""
     heads = {path.head for path in paths}
-    unconnected = [value for value in head.values if value.term not in heads]
-    return [value.label for value in unconnected if not isinstance(value.term, BNode)]
+    labels = []
+    for value in head.values:
+        if value.term not in heads and not isinstance(value.term, BNode):
+            labels.append(value.label)
+    return labels
 
 
 def _find_unnamed_nodes(tails: Sequence[Term], head: Head, run: Run) -> set[Term]:
@@ -493,12 +512,22 @@ def _find_unnamed_nodes(tails: Sequence[Term], head: Head, run: Run) -> set[Term
     (Otherwise the graph labels nothing, and the name of an IRI is its local part.) One query is
     sent if there are IRIs and no literals.
     """
-    blank_nodes: set[Term] = {tail for tail in tails if isinstance(tail, BNode)}
-    iris = {tail for tail in tails if isinstance(tail, URIRef)}
-    if not iris or any(isinstance(tail, Literal) for tail in tails):
+    blank_nodes: set[Term] = set()
+    iris = set()
+    has_literals = False
+    for tail in tails:
+        if isinstance(tail, BNode):
+            blank_nodes.add(tail)
+        elif isinstance(tail, URIRef):
+            iris.add(tail)
+        else:
+            has_literals = True
+    if not iris or has_literals:
         return blank_nodes
     looked_up = sorted(iris)[:MAX_LABEL_LOOKUPS]
-    looked_up += [term for term in head.start if isinstance(term, URIRef)]
+    for term in head.start:
+        if isinstance(term, URIRef):
+            looked_up.append(term)
     vertices = values_clause("?v", looked_up)
     predicates = values_clause("?l", run.kg.vocabulary.labels)
     result = run.kg.select(f"SELECT DISTINCT ?v WHERE {{ {vertices} {predicates} ?v ?l ?name }}")
@@ -530,7 +559,9 @@ def _read_longer_paths(
         # A blank node has another label in each result, so it cannot be found by its label.
         is_unnamed = node in unnamed_nodes or (has_blank_nodes and isinstance(node, BNode))
         if is_unnamed and tail not in head.start and second not in ignored:
-            second_direction: Direction = "in" if str(mark) == "back" else "out"
+            second_direction: Direction = "out"
+            if str(mark) == "back":
+                second_direction = "in"
             near = _make_triple(start, predicate, node, direction)
             far = _make_triple(node, second, tail, second_direction)
             paths.append(_Path(start, tail, (near, far), (second, second_direction)))
@@ -577,10 +608,11 @@ def _make_filled_triples(
     for path in paths:
         labels[path.tail] = path.name or labels[path.tail]
 
-    # by its place in a list, then by its label
-    tails = sorted(
-        paths_by_tail, key=lambda tail: (paths_by_tail[tail][0].place, labels[tail], str(tail))
-    )
+    def order(tail: Term) -> tuple[int, str, str]:
+        """Return what a tail is sorted by: its place in a list, then its label."""
+        return paths_by_tail[tail][0].place, labels[tail], str(tail)
+
+    tails = sorted(paths_by_tail, key=order)
     values = []
     for tail in tails[:limit]:
         support = _collect_support(paths_by_tail[tail], head_values)
@@ -593,8 +625,9 @@ def _make_filled_triples(
     shown = triples[:limit]
     if len(shown) < len(triples):
         run.note(f"a model sees {limit} of {len(triples):,} triples (fan_out)")
-    found_paths = chain(*paths_by_tail.values())
-    found = {(path.head, path.tail, path.second_hop) for path in found_paths}
+    found = set()
+    for path in chain(*paths_by_tail.values()):
+        found.add((path.head, path.tail, path.second_hop))
     filled = FilledTriples(
         "list",
         tuple(values),
@@ -739,7 +772,9 @@ def _find_qualifiers(
     """
     described = [descriptions[iri] for iri in iris]
     kinds = [[", ".join(description.types) for description in described]]
-    words_of_all = [description.description.split() for description in described]
+    words_of_all = []
+    for description in described:
+        words_of_all.append(description.description.split())
     for length in range(1, max(map(len, words_of_all)) + 1):
         kinds.append([" ".join(words[:length]) for words in words_of_all])
     for qualifiers in kinds:
@@ -759,6 +794,7 @@ def _rename_tails(result: FilledTriples, names: Mapping[Term, str]) -> FilledTri
         return result
     triples = []
     for words, (_, tail) in zip(result.triples, result.ends, strict=False):
-        triples.append((*words[:-1], names.get(tail, words[-1])))
+        *others, tail_name = words
+        triples.append((*others, names.get(tail, tail_name)))
     values = relabel_values(result.values, names)
     return replace(result, values=values, triples=tuple(triples))

@@ -470,14 +470,20 @@ def make_question_checks(
 
     def find_missing(reply: RemarkReply) -> str:
         """Return a problem with the required names that a proposed question does not have in brackets; "" if none."""
-        missing = [f"[{name}]" for name in required if not _has_in_brackets(reply, name)]
+        missing = []
+        for name in required:
+            if not _has_in_brackets(reply, name):
+                missing.append(f"[{name}]")
         if missing:
             return f"the question does not go on from {', '.join(missing)}"
         return ""
 
     def find_remaining(reply: RemarkReply) -> str:
         """Return a problem with the solved names that a proposed question still has in brackets; "" if none."""
-        remaining = [f"[{name}]" for name in forbidden if _has_in_brackets(reply, name)]
+        remaining = []
+        for name in forbidden:
+            if _has_in_brackets(reply, name):
+                remaining.append(f"[{name}]")
         if remaining:
             return f"the question still names {', '.join(remaining)}, which is solved"
         return ""

@@ -272,7 +272,10 @@ def combine_names(values: Sequence[Value]) -> str:
     replaced (BRACKET_REPLACEMENTS), since they have a meaning in a question. The separator is not
     "and", since many names contain that word.
     """
-    labels = [collapse_spaces(each.label).translate(BRACKET_REPLACEMENTS) for each in values]
+    labels = []
+    for value in values:
+        label = collapse_spaces(value.label)
+        labels.append(label.translate(BRACKET_REPLACEMENTS))
     if len(labels) > 2:
         return f"{labels[0]} | {len(labels) - 1} others"
     return " | ".join(labels)
@@ -280,7 +283,11 @@ def combine_names(values: Sequence[Value]) -> str:
 
 def relabel_values(values: Iterable[Value], labels: Mapping[Term, str]) -> tuple[Value, ...]:
     """Return values with the label that ``labels`` has for the term; others keep their label."""
-    return tuple(replace(each, label=labels.get(each.term, each.label)) for each in values)
+    relabelled = []
+    for value in values:
+        label = labels.get(value.term, value.label)
+        relabelled.append(replace(value, label=label))
+    return tuple(relabelled)
 
 
 def collect_values(holders: Iterable[Head | FilledTriples]) -> list[Value]:

@@ -73,7 +73,10 @@ def choose_relation(
     """
     chains = read_chains(question, kg, embeddings)
     steps = chains.get(entity, [])
-    longer = [name for name, others in chains.items() if len(others) > len(steps)]
+    longer = []
+    for name, others in chains.items():
+        if len(others) > len(steps):
+            longer.append(name)
     reason = ""
     if not steps:
         reason = f"no relation is read at [{entity}]"
@@ -114,7 +117,9 @@ def _is_reverse(relation: str, step: RelationStep) -> bool:
     """Return whether a relation goes the other way than a step, as its wording tells."""
     name = relation.removeprefix(INVERSE_PREFIX)
     is_backward = name != relation
-    direction: Direction = "out" if is_backward == step.is_backward else "in"
+    direction: Direction = "in"
+    if is_backward == step.is_backward:
+        direction = "out"
     wording = compare_wordings(step.relation, name)
     is_told = wording.certainty != "likely" or step.relation == name
     return is_told and wording.contradicts(direction)
@@ -144,7 +149,9 @@ def _find_most_similar(relation: str, names: Names, embeddings: Embeddings) -> s
     Like enough is what ``find_similar_predicates`` returns. Of equally similar names the last in
     the alphabet is returned.
     """
-    plain_names = {name.removeprefix(INVERSE_PREFIX) for name in names}
+    plain_names = set()
+    for name in names:
+        plain_names.add(name.removeprefix(INVERSE_PREFIX))
     similar = find_similar_predicates(relation, sorted(plain_names), embeddings)
     if not similar:
         return ""
@@ -171,7 +178,10 @@ def try_answer(
         if hop["triples"] or hop["note"].startswith("no triple"):
             tails: list[str] = []
             for step in chains.get(hop["entity"], [])[:1]:
-                triples = [each for each in hop["triples"] if not _is_reverse(each[1], step)]
+                triples = []
+                for each in hop["triples"]:
+                    if not _is_reverse(each[1], step):
+                        triples.append(each)
                 tails = _find_tails(triples, step.relation, embeddings)
             tail_lists.append(tails)
     answers = _common_items(tail_lists)
@@ -203,7 +213,9 @@ def _find_problems(question: str, kg: Graph | None, embeddings: Embeddings) -> s
     for _, relation, class_name in ground_question(question, kg, embeddings).facts[1:]:
         if relation == CLASS_RELATION:
             problems.append(f"a walk does not tell what is a “{class_name}”")
-    return f"{NOT_UNDERSTOOD}: {'; '.join(problems)}" if problems else ""
+    if problems:
+        return f"{NOT_UNDERSTOOD}: {'; '.join(problems)}"
+    return ""
 
 
 def _common_items(lists: Sequence[Names]) -> list[str]:
@@ -422,7 +434,9 @@ def read_chains(
             if is_at_end or place not in (subject, object_):
                 continue
             is_backward = object_ == place
-            place = subject if is_backward else object_
+            place = object_
+            if is_backward:
+                place = subject
             if NAME_SEPARATOR not in relation:  # else it leads to the parts of the value before it
                 chains[name].append(RelationStep(relation, is_backward))
     return chains

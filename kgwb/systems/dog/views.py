@@ -143,7 +143,9 @@ def render_tried_answer(value: records.TriedAnswer, context: RenderContext) -> H
     With answers, it is said that the triples answer the question, else that another hop is needed.
     The question is left out if the inputs of the step are not known.
     """
-    meaning = "these triples answer it" if value.answers else "another hop is needed"
+    meaning = "another hop is needed"
+    if value.answers:
+        meaning = "these triples answer it"
     question = context.input_of(str)
     return div(
         "body stack",
@@ -162,7 +164,9 @@ def render_remark(value: records.Remark, context: RenderContext) -> Html:
     debate = []
     for step_input in context.inputs:
         if isinstance(step_input, tuple):
-            debate += [part for part in step_input if isinstance(part, records.Remark)]
+            for part in step_input:
+                if isinstance(part, records.Remark):
+                    debate.append(part)
     return div("body", render_debate([*debate, value], current=len(debate)))
 
 
@@ -202,7 +206,9 @@ def render_hop(value: records.Hop, context: RenderContext) -> Html:
     rows = []
     for number, question in enumerate(questions, 1):
         is_left = number > len(value.before) + 1
-        label = "left" if is_left else ""
+        label = ""
+        if is_left:
+            label = "left"
         rows.append((number, render_question(question), label))
     headings = ("", "the question, shorter after each hop", "")
     questions_table = table(headings, rows)
