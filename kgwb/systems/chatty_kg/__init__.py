@@ -152,7 +152,9 @@ def plan_queries(qir: QIR, question: str, context: Context, run: Run) -> Answer:
             names = ", ".join(dropped.predicates)
             reason = f"predicate_selection dropped “{names}”, which would give: {given}"
             return replace(answer, reason=reason)
-    return answer.with_doubts(qir.doubts) if answer.values else replace(answer, doubt="")
+    if answer.values:
+        return answer.with_doubts(qir.doubts)
+    return replace(answer, doubt="")
 
 
 def make_turn(run: Run) -> Turn:

@@ -330,5 +330,7 @@ def ask_model_alone(question: str, context: Context, run: Run) -> Answer:
         elif not values:
             truth = name.casefold() in ("yes", "true")
             values.append(Value(rdflib.Literal(truth), str(truth).lower()))
-    reason = "" if values else "the model knows no answer"
+    reason = "the model knows no answer"
+    if values:
+        reason = ""
     return Answer(kind, tuple(values), reason=reason, ungrounded=bool(values))

@@ -85,8 +85,9 @@ def make_qir_rung(run: Run, gold: GoldQuery) -> Rung | None:
     alignment = _align_qir(qir, gold)
     if alignment:
         question = get_output(run, "understanding") or run.question
-        reworded = (reword_fact(each, alignment, question, gold.names) for each in alignment.facts)
-        facts = [Fact(*parts) for parts in reworded]
+        facts = []
+        for fact in alignment.facts:
+            facts.append(Fact(*reword_fact(fact, alignment, question, gold.names)))
         corrected = QIR(tuple(facts), qir.target, qir.kind)
     else:
         facts = []
@@ -180,9 +181,11 @@ def _rename_unknowns(run: Run, gold: GoldQuery) -> tuple[TriplePattern, ...]:
     """
     qir = get_output(run, "qir")
     alignment = _align_qir(qir, gold)
-    new_names = {}
+    new_names: dict[str, str] = {}
     if alignment:
-        new_names = {term: end for end, term in alignment.ends.items() if is_unknown(term)}
+        for end, term in alignment.ends.items():
+            if is_unknown(term):
+                new_names[term] = end
     elif qir:
         new_names = {gold.target: qir.target}
     patterns = []

@@ -231,7 +231,9 @@ def _find_certain_predicate(relation: LinkedRelation) -> list[str]:
         similarities.setdefault(predicate.name, predicate.similarity)
     same_name = [name for name in similarities if name.casefold() == relation_name]
     if same_name:
-        return same_name if len(same_name) == 1 else []
+        if len(same_name) == 1:
+            return same_name
+        return []
     best, *others = similarities
     similarity = similarities[best]
     is_ahead = all(similarity - similarities[name] >= MIN_LEAD for name in others)
@@ -477,7 +479,9 @@ def _write_example(
     ``cells`` are the ends of the triples, in order, and ``names`` the display names.
     """
     predicates = _list_predicates(patterns)
-    ends = [_write_end(cell, names) for cell in cells]
+    ends = []
+    for cell in cells:
+        ends.append(_write_end(cell, names))
     triples = []
     for subject, iri, object_ in zip(ends[::2], predicates, ends[1::2], strict=True):
         triples.append(f"{subject} | {names[iri]} | {object_}")

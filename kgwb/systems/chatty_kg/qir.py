@@ -206,7 +206,9 @@ def _find_wrong_target(reply: PublishedReply) -> str:
     if not unknowns or not is_unknown(reply.target) or _list_inexpressible(reply):
         return ""
     missing = [target for target in _list_targets(reply) if target not in unknowns]
-    return f"the target {', '.join(missing)} is in no triple" if missing else ""
+    if missing:
+        return f"the target {', '.join(missing)} is in no triple"
+    return ""
 
 
 def _list_targets(reply: PublishedReply) -> list[str]:
@@ -228,7 +230,10 @@ def _list_inexpressible(reply: PublishedReply) -> tuple[str, ...]:
 
 def _list_doubts(reply: PublishedReply) -> tuple[str, ...]:
     """Return the parts of the question that a reply leaves out with a doubt."""
-    parts = [part for part in _list_beyond(reply) if part.startswith(LEFT_OUT)]
+    parts = []
+    for part in _list_beyond(reply):
+        if part.startswith(LEFT_OUT):
+            parts.append(part)
     return tuple(part.removeprefix(LEFT_OUT) for part in parts)
 
 
@@ -356,7 +361,9 @@ def _opening_words(question: str) -> list[str]:
 def _clean_end(end: str) -> str:
     """Return an end of a triple with single spaces; an unknown as a variable."""
     words = " ".join(end.split())
-    return _make_variable(words) if is_unknown(words) else words
+    if is_unknown(words):
+        return _make_variable(words)
+    return words
 
 
 def _make_variable(name: str) -> str:

@@ -138,9 +138,13 @@ def _joins_opposite_facts(query: CandidateQuery, combination: Combination) -> bo
 
     Of "a stands in for b" and "b stands in for a", only one would be left then.
     """
-    expected = sum(1 if predicate.onward is None else 2 for predicate in combination)
-    iris = {predicate.iri for predicate in combination}
-    directions = {(predicate.iri, predicate.direction) for predicate in combination}
+    expected = 0
+    iris = set()
+    directions = set()
+    for predicate in combination:
+        expected += 1 if predicate.onward is None else 2
+        iris.add(predicate.iri)
+        directions.add((predicate.iri, predicate.direction))
     return len(query.patterns) < expected and len(iris) < len(directions)
 
 
@@ -269,8 +273,9 @@ def execute_queries(selection: QuerySelection, qir: QIR, linked: LinkingResult, 
     one_direction = settings.wording_decides_direction and not selection.unites_directions
     missing = _find_missing(selection, linked, run)
     if missing:
-        is_looked_up = not linked.unlinked_entities and qir.kind != "boolean"
-        return Answer(qir.kind, reason=f"{NOT_IN_GRAPH}: {missing}" if is_looked_up else missing)
+        if not linked.unlinked_entities and qir.kind != "boolean":
+            missing = f"{NOT_IN_GRAPH}: {missing}"
+        return Answer(qir.kind, reason=missing)
     if qir.kind == "boolean":
         answer = _answer_boolean(selection.queries, one_direction, run)
     elif qir.columns:
@@ -406,7 +411,9 @@ def _answer_table(
     """
     values: dict[Row, Value] = {}
     sparql = []
-    names = [column.lstrip("?") for column in qir.selected]
+    names = []
+    for column in qir.selected:
+        names.append(column.lstrip("?"))
     for query, result in _execute(queries, qir, one_direction, run):
         sparql.append(query.sparql)
         found = make_row_values(query.sparql, names, result.rows, run)
@@ -532,8 +539,13 @@ def _merge_names(results: _Results, run: Run) -> None:
     name the first is taken. Letter case does not count. Numbers, dates and truth values are no
     names. The graph is asked for names only if there are both texts and vertices.
     """
-    iris = [term for term in results.supports if isinstance(term, URIRef)]
-    texts = [term for term in results.supports if isinstance(getattr(term, "value", None), str)]
+    iris = []
+    texts: list[Term] = []
+    for term in results.supports:
+        if isinstance(term, URIRef):
+            iris.append(term)
+        elif isinstance(term, Literal) and isinstance(term.value, str):
+            texts.append(term)
     if not texts or not iris:
         return
     things: dict[str, Term] = {}
@@ -541,7 +553,8 @@ def _merge_names(results: _Results, run: Run) -> None:
     for iri in iris:
         things.setdefault(labels[iri].casefold(), iri)
     for term in texts:
-        thing = things.get(labels[term].casefold())
+        name = labels[term].casefold()
+        thing = things.get(name)
         if thing is not None:
             score = results.scores.pop(term)
             triples = results.supports[thing] + results.supports.pop(term)

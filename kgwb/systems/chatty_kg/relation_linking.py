@@ -107,7 +107,10 @@ def link_relations(qir: QIR, links: Sequence[Link], run: Run) -> tuple[LinkedRel
 
 def _begin_paths(terms: TermByEnd, links: Sequence[Link]) -> dict[str, list[Path]]:
     """Return the paths of the ends that are linked: one for each, which has no step yet."""
-    paths = {end: [Path("", 1.0)] for end, term in terms.items() if not is_unknown(term)}
+    paths = {}
+    for end, term in terms.items():
+        if not is_unknown(term):
+            paths[end] = [Path("", 1.0)]
     for link in links:
         if link.others and link.entity in terms:
             vertices = [vertex.iri for vertex in link.vertices]
@@ -379,7 +382,9 @@ def _find_type_predicates(fact: Fact, paths: PathsByEnd, run: Run) -> list[Ranke
     if not fact.states_type or fact.object not in paths:
         return []
     where, term = paths[fact.object][0]
-    classes_clause = f"{where} " if where else ""
+    classes_clause = ""
+    if where:
+        classes_clause = f"{where} "
     rows = run.kg.select(
         f"SELECT DISTINCT ?_p ?_c WHERE {{ {classes_clause}?_c {n3(RDFS.subClassOf)}* {term}"
         f" {values_clause('?_p', run.kg.vocabulary.types)}"
@@ -529,7 +534,9 @@ def name_predicates(labels: Mapping[URIRef, str], run: Run) -> Mapping[URIRef, s
 
 def unite_patterns(patterns: Sequence[str]) -> str:
     """Return the graph pattern, as SPARQL, that matches whatever one of some patterns matches."""
-    return patterns[0] if len(patterns) == 1 else union_clause(patterns)
+    if len(patterns) == 1:
+        return patterns[0]
+    return union_clause(patterns)
 
 
 def make_sample_clause(paths_to_end: Iterable[tuple[str, str]], run: Run) -> str:
@@ -669,7 +676,9 @@ def _select_pairs(samples: str, subject: str, object_: str, run: Run) -> list[No
         patterns.append(f"{samples}{patterns_to_sparql([to_node, onward])} {differs}")
     where = unite_patterns(patterns)
     rows = run.kg.select(f"SELECT DISTINCT {PAIR_COLUMNS} WHERE {{ {where} }}").rows
-    pairs = [_read_pair(row) for row in rows]
+    pairs = []
+    for row in rows:
+        pairs.append(_read_pair(row))
     return [pair for pair in pairs if pair and _is_allowed(pair, run)]
 
 
@@ -679,7 +688,9 @@ def _read_pair(cells: Sequence[Term | None]) -> NodePair | None:
     for iri, direction in zip(cells, (*FIRST, *SECOND), strict=True):
         if isinstance(iri, URIRef):
             pair.append((iri, direction))
-    return (pair[0], pair[1]) if len(pair) == 2 else None
+    if len(pair) == 2:
+        return (pair[0], pair[1])
+    return None
 
 
 def _is_allowed(pair: NodePair, run: Run) -> bool:
@@ -754,7 +765,10 @@ def find_predicates_to_open_end(fact: Fact, paths: PathsByEnd, run: Run) -> list
     similarity of MIN_LIKE_OPEN_END. The similarity of a pair is the mean of this and of the
     relation's with the nearer of the two predicates. Empty for another fact.
     """
-    open_ends = [end for end in fact.ends if not paths.get(end)]
+    open_ends = []
+    for end in fact.ends:
+        if not paths.get(end):
+            open_ends.append(end)
     if len(open_ends) != 1 or not is_unknown(open_ends[0]):
         return []
     [open_end] = open_ends

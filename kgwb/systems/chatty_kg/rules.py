@@ -142,7 +142,9 @@ def _describe_qir(reading: ParsedQuestion) -> dict[str, Any]:
                 unknowns[end] = None
             else:
                 entities[end] = None
-    comparisons = [comparison._asdict() for comparison in reading.comparisons]
+    comparisons = []
+    for comparison in reading.comparisons:
+        comparisons.append(comparison._asdict())
     return {
         **({"comparisons": comparisons} if comparisons else {}),
         "entities": list(entities),
@@ -168,7 +170,9 @@ def select_predicates(relations: Sequence[Any], embeddings: Embeddings) -> Reply
         has_unknown = subject.startswith("?") or object_.startswith("?")
         offered: dict[str, list[str]] = {}
         for entry in relation["predicates"]:
-            shown = entry if isinstance(entry, str) else entry["name"]
+            shown = entry
+            if not isinstance(entry, str):
+                shown = entry["name"]
             if not (has_unknown and OVER_NODE in shown):
                 offered.setdefault(shown.removesuffix(REVERSE), []).append(shown)
         chosen = find_similar_predicates(name, list(offered), embeddings)
@@ -451,7 +455,9 @@ def _choose_answerable(options: Sequence[str], kg: Graph | None, embeddings: Emb
         for option in distinct:
             if _has_answer(option, kg, embeddings):
                 return option
-    return distinct[0] if distinct else ""
+    if distinct:
+        return distinct[0]
+    return ""
 
 
 def _has_answer(question: str, kg: Graph | None, embeddings: Embeddings) -> bool:
@@ -484,7 +490,9 @@ def _pronoun_kind(tokens: Sequence[Token], position: int) -> str:
         return "several"
     following = {token.lowercase for token in tokens[position + 1 : position + 2]}
     is_profession = word in DEMONSTRATIVES and not following.isdisjoint(PERSON_NOUNS | PROFESSIONS)
-    return "person" if word in PERSONAL_PRONOUNS or is_profession else "thing"
+    if word in PERSONAL_PRONOUNS or is_profession:
+        return "person"
+    return "thing"
 
 
 def _find_referents(
@@ -506,11 +514,16 @@ def _find_referents(
         asked_kind = _kind_asked_for(turn["question"])
         said = _without_other_gender(turn["answers"], pronoun, kg)
         fitting = _select_fitting(said, kind, persons, asked_kind, kg)
-        answers = [name for name in fitting if not NUMBER_OR_DATE.fullmatch(name)]
+        answers = []
+        for name in fitting:
+            if not NUMBER_OR_DATE.fullmatch(name):
+                answers.append(name)
         if kind == "person" and len(answers) > 1:
             return []
         # What the question for a person is about is a thing, if the graph does not say more.
-        own_kind = "thing" if asked_kind == "person" else ""
+        own_kind = ""
+        if asked_kind == "person":
+            own_kind = "thing"
         about = _without_other_gender(turn.get("about", ()), pronoun, kg)
         classes = fetch_classes_of_graph(kg).values() if kg is not None else ()
         named = [name for name in about if name not in classes]  # of a class its members are meant
@@ -535,7 +548,9 @@ def _select_fitting(
     """
     fitting = []
     for name in names:
-        own_kind = "person" if name in persons else asked_kind
+        own_kind = asked_kind
+        if name in persons:
+            own_kind = "person"
         if kg is not None:
             own_kind = find_kind(kg, name) or own_kind
         if kind in ("thing", "place"):
@@ -559,7 +574,10 @@ def _rank_referents(
     answer = [answers] if has_one_answer and answers else []
     topic = [topics[:1]] if topics else []
     if kind == "several":
-        together = [names for names in (answers, topics) if len(names) > 1]
+        together = []
+        for names in (answers, topics):
+            if len(names) > 1:
+                together.append(names)
         return together[:1] or [*answer, *topic]
     if kind == "thing" and is_topic:
         return [*topic, *answer]
@@ -576,13 +594,17 @@ def _without_other_gender(names: Names, pronoun: str, kg: Graph | None) -> Names
 
 def _find_kind(name: str, kg: Graph | None) -> str:
     """Return the kind of a name as the graph tells it; "" if it does not."""
-    return find_kind(kg, name) if kg is not None else ""
+    if kg is not None:
+        return find_kind(kg, name)
+    return ""
 
 
 def _join_names(names: Names) -> str:
     """Return names as a list: "A, B and C"."""
     *others, last = names
-    return f"{', '.join(others)} and {last}" if others else last
+    if others:
+        return f"{', '.join(others)} and {last}"
+    return last
 
 
 def _kind_asked_for(question: str) -> str:

@@ -229,7 +229,9 @@ def render_generated_queries(value: GeneratedQueries, context: RenderContext) ->
     text = "no combination"
     if kept:
         is_cut = kept < value.before_truncation
-        kept_text = f"{kept:,} kept (query_num)" if is_cut else "all kept"
+        kept_text = "all kept"
+        if is_cut:
+            kept_text = f"{kept:,} kept (query_num)"
         text = f"{pluralize(value.before_truncation, 'combination')}, {kept_text}"
     parts = [muted_text(text)]
     for position, query in enumerate(value.queries[:MAX_KEPT]):
@@ -291,7 +293,9 @@ def _render_other_queries(
         if position < skipped:
             continue
         names = shorten(" · ".join(query.predicates))
-        patterns = [join(shorten(line), tag("br")) for line in read_as[position].splitlines()]
+        patterns = []
+        for line in read_as[position].splitlines():
+            patterns.append(join(shorten(line), tag("br")))
         row = [f"{query.score:.2f}", names, join(*patterns)]
         if can_be_chosen:
             row.append(button("take this one", "take", class_="ghost", arg=position))
@@ -299,9 +303,9 @@ def _render_other_queries(
     number = len(queries) - skipped
     text = pluralize(number, "other candidate query")
     if not skipped:
-        text = (
-            f"all {pluralize(number, 'candidate query')}" if number > 1 else "the candidate query"
-        )
+        text = "the candidate query"
+        if number > 1:
+            text = f"all {pluralize(number, 'candidate query')}"
     summary = muted_text(text)
     headings = ["score", "predicates", "reads as"]
     if can_be_chosen:
@@ -319,12 +323,16 @@ def _read_queries(queries: Sequence[CandidateQuery], context: RenderContext) -> 
 
     def read_names(position: int) -> str:
         patterns = queries[position].patterns
-        lines = [query_part_text(pattern, context.names) for pattern in patterns]
+        lines = []
+        for pattern in patterns:
+            lines.append(query_part_text(pattern, context.names))
         return "\n".join(lines)
 
     def read_iris(position: int) -> str:
         patterns = queries[position].patterns
-        lines = [single_line(" ".join(pattern)) for pattern in patterns]
+        lines = []
+        for pattern in patterns:
+            lines.append(single_line(" ".join(pattern)))
         return "\n".join(lines)
 
     positions = range(len(queries))
