@@ -79,11 +79,10 @@ def collect_linked_iris(run: Run) -> LinkedIris:
     """Return the IRIs in the triples of the sources that values cite, and as candidates those of all sources."""
     sources: tuple[Source, ...] = get_output(run, "tool_selector") or ()
     cited_answer: CitedAnswer | None = get_output(run, "answerer")
-    cited = [
-        source
-        for number, source in enumerate(sources, 1)
-        if cited_answer and number in cited_answer.cited_numbers
-    ]
+    cited = []
+    for number, source in enumerate(sources, 1):
+        if cited_answer and number in cited_answer.cited_numbers:
+            cited.append(source)
     vertices, predicates = _list_iris(cited)
     vertex_candidates, predicate_candidates = _list_iris(sources)
     return LinkedIris(vertices, predicates, vertex_candidates, predicate_candidates)
@@ -91,10 +90,14 @@ def collect_linked_iris(run: Run) -> LinkedIris:
 
 def _list_iris(sources: Iterable[Source]) -> tuple[frozenset[str], frozenset[str]]:
     """Return the IRIs of the vertices and of the predicates in the triples of sources."""
-    triples = list(chain.from_iterable(source.triples for source in sources))
-    ends = chain.from_iterable(triple[::2] for triple in triples)
-    vertices = frozenset(str(end) for end in ends if isinstance(end, URIRef))
-    return vertices, frozenset(str(predicate) for _, predicate, _ in triples)
+    vertices = set()
+    predicates = set()
+    for subject, predicate, object_ in chain.from_iterable(source.triples for source in sources):
+        predicates.add(str(predicate))
+        for end in (subject, object_):
+            if isinstance(end, URIRef):
+                vertices.add(str(end))
+    return frozenset(vertices), frozenset(predicates)
 
 
 GOLD = GoldDecisions({"sources": make_source_rung, "answer": make_answer_rung}, collect_linked_iris)

@@ -61,7 +61,9 @@ class Change(Record):
     """Whether texts such as "125 kW" become numbers."""
 
     def __str__(self) -> str:
-        return f"{self.table}.{self.column}" if self.column else self.table
+        if self.column:
+            return f"{self.table}.{self.column}"
+        return self.table
 
 
 def open_annotations(source: str) -> Extension:
@@ -69,7 +71,8 @@ def open_annotations(source: str) -> Extension:
 
     Raises SettingError for a file that is not there or has something else in it.
     """
-    changes = merge_changes(read_changes(Path(source).expanduser()))
+    path = Path(source).expanduser()
+    changes = merge_changes(read_changes(path))
     content = json.dumps([_to_full_data(change) for change in changes])
     identity = hashlib.sha256(content.encode()).hexdigest()
     return Extension("annotations", source, identity, partial(apply_annotations, changes))
@@ -105,9 +108,8 @@ def read_changes(path: Path) -> list[Change]:
                     + ", ".join(field.name for field in fields(Change)),
                 ) from error
     except OSError as error:
-        raise SettingError(
-            f"the annotations {path} cannot be read: {error.strerror or error}", hint=hint
-        ) from error
+        reason = error.strerror or error
+        raise SettingError(f"the annotations {path} cannot be read: {reason}", hint=hint) from error
     except ValueError as error:
         raise SettingError(f"{path} is not a file of annotations: {error}", hint=hint) from error
     if len(changes) > MAX_ANNOTATIONS:
@@ -175,8 +177,9 @@ def _to_line(change: Change) -> str:
 
 
 def _not_written(path: Path, error: OSError) -> SettingError:
+    reason = error.strerror or error
     return SettingError(
-        f"the annotations {path} cannot be written: {error.strerror or error}",
+        f"the annotations {path} cannot be written: {reason}",
         hint="name a file in another folder with the setting annotations",
     )
 
@@ -274,9 +277,10 @@ class Annotator:
     def _set_column(self, annotation: Change, *changed: Column) -> None:
         """Put a column into the schema in the place of the one of an annotation, or remove that."""
         table, before = self._find_column(annotation)
-        position = table.columns.index(before)
-        columns = (*table.columns[:position], *changed, *table.columns[position + 1 :])
-        self._tables[annotation.table] = replace(table, columns=columns)
+        columns = list(table.columns)
+        position = columns.index(before)
+        columns[position : position + 1] = changed
+        self._tables[annotation.table] = replace(table, columns=tuple(columns))
 
     def _rename_column(self, annotation: Change) -> None:
         table, column = self._find_column(annotation)
@@ -375,8 +379,10 @@ class Annotator:
 
     def _drop_table(self, annotation: Change) -> None:
         table = self._tables[annotation.table]
-        others = self._tables.values()
-        users = [other.name for other in others if other.columns[0].references == table.name]
+        users = []
+        for other in self._tables.values():
+            if other.columns[0].references == table.name:
+                users.append(other.name)
         if users:
             raise _refuse(
                 annotation,

@@ -141,7 +141,9 @@ def _cited_values(value: ValueReply, sources: Sequence[Source]) -> list[CitedVal
         return [CitedValue(value.value.strip(), tuple(value.sources))]
     [number] = value.sources
     source = sources[number - 1]
-    positions = [_names_of_columns(source).index(column) for column in columns]
+    positions = []
+    for column in columns:
+        positions.append(_names_of_columns(source).index(column))
     cells = [row[position] for row in source.rows for position in positions]
     texts = dict.fromkeys(filter(None, cells))
     return [CitedValue(text, (number,)) for text in texts]
@@ -215,7 +217,9 @@ def _truth_value_problem(reply: AnswerReply) -> str:
     Letter case does not count. It may have no value. Returns "" if nothing is wrong, and for other
     kinds.
     """
-    values = [value.value.strip().lower() for value in reply.values]
+    values = []
+    for value in reply.values:
+        values.append(value.value.strip().lower())
     if reply.kind == "boolean" and values not in ([], ["true"], ["false"]):
         return "the value of a boolean is true or false"
     return ""
@@ -229,14 +233,17 @@ def build_answer(question: str, cited: CitedAnswer, run: Run) -> Answer:
     it has the triples of these sources as its evidence, and no reason. The queries of the answer are those SPARQL
     queries that could be run. The graph is asked for display names only.
     """
-    asked = [each for each in cited.sources if each.tool == "sparql" and not each.error]
-    queries = tuple(source.title for source in asked)
+    executed = []
+    for source in cited.sources:
+        if source.tool == "sparql" and not source.error:
+            executed.append(source.title)
+    queries = tuple(executed)
     if not cited.values:
         reason = f"{NOT_IN_GRAPH}: {cited.reason or cited.text}"
         return Answer("list", queries=queries, text=cited.text, reason=reason)
     if _is_none(cited):
-        evidence = tuple(_triples_of(_sources_of(cited.values[0], cited)))
-        evidence = evidence[:MAX_TRIPLES_PER_VALUE]
+        sources = _sources_of(cited.values[0], cited)
+        evidence = tuple(_triples_of(sources)[:MAX_TRIPLES_PER_VALUE])
         answer = Answer("list", queries=queries, text=cited.text, evidence=evidence)
         return read_values(run.kg, answer)
     values: dict[Value, None] = {}
@@ -277,7 +284,9 @@ def _find_terms(cited_value: CitedValue, cited: CitedAnswer, run: Run) -> tuple[
         citation = Citation(text, _sources_of(cited_value, cited), cited.sources)
         terms = citation.terms
         if citation.is_ambiguous:
-            meant = "all of them are values" if terms else "it is taken as a text"
+            meant = "it is taken as a text"
+            if terms:
+                meant = "all of them are values"
             run.note(f"{text!r} may be one of several things or values in its sources; {meant}")
     if terms:
         return terms
@@ -292,7 +301,8 @@ def _sources_of(cited_value: CitedValue, cited: CitedAnswer) -> list[Source]:
 
 def _triples_of(sources: Iterable[Source]) -> list[Triple]:
     """Return the triples of sources, each once."""
-    return list(dict.fromkeys(chain.from_iterable(source.triples for source in sources)))
+    triples = chain.from_iterable(source.triples for source in sources)
+    return list(dict.fromkeys(triples))
 
 
 def _make_value(term: Term, cited_value: CitedValue, cited: CitedAnswer, question: str) -> Value:
@@ -310,7 +320,10 @@ def _make_value(term: Term, cited_value: CitedValue, cited: CitedAnswer, questio
     question_and_answer = f"{question} {cited.text}".casefold()
     support = _choose_support(term, _triples_of(sources), names, question_and_answer)
     label = names.get(term, cited_value.value)
-    texts = [CitedText(source.file, source.place, source.text) for source in sources if source.file]
+    texts = []
+    for source in sources:
+        if source.file:
+            texts.append(CitedText(source.file, source.place, source.text))
     return Value(term, label, tuple(support[:MAX_TRIPLES_PER_VALUE]), texts=tuple(texts))
 
 
@@ -323,10 +336,14 @@ def _choose_support(
     and the answer in lower case. If there are none, all triples at the term are returned; if it has
     none, all triples.
     """
-    candidates = [triple for triple in triples if term in triple[::2]] or triples
+    triples_at_term = [triple for triple in triples if term in triple[::2]]
+    candidates = triples_at_term or triples
     support = []
     for triple in candidates:
-        labels = [names.get(end, str(end)) for end in triple[::2] if end != term]
+        labels = []
+        for end in triple[::2]:
+            if end != term:
+                labels.append(names.get(end, str(end)))
         if all(label.casefold() in text for label in labels):
             support.append(triple)
     return support or candidates
@@ -361,8 +378,10 @@ class Citation:
         """
         wanted = fold(self.text)
         for find_meanings in (shown_meanings, support_meanings):
-            meanings = chain.from_iterable(map(find_meanings, sources))
-            found = dict.fromkeys(each for each in meanings if fold(each.text) == wanted)
+            found: dict[Meaning, None] = {}
+            for meaning in chain.from_iterable(map(find_meanings, sources)):
+                if fold(meaning.text) == wanted:
+                    found[meaning] = None
             if found:
                 return list(found)
         return []
@@ -414,7 +433,9 @@ def support_meanings(source: Source) -> Iterator[Meaning]:
     ids: dict[Term, str] = {}
     names: dict[Term, str] = {}
     for text, term in source.terms:  # the id of a term comes before its name
-        known = names if term in ids else ids
+        known = ids
+        if term in ids:
+            known = names
         known[term] = text
     for term, id_ in ids.items():
         name = names.get(term, id_)
@@ -466,6 +487,8 @@ def make_answer_rung(run: Run, gold: GoldQuery) -> Rung | None:
     if gold_source is None:
         return None
     number = len(sources) + 1
-    values = tuple(CitedValue(cells[0], (number,)) for cells in gold_source.rows)
-    cited = CitedAnswer("gold", gold.kind, values, (*sources, gold_source))
+    values = []
+    for cells in gold_source.rows:
+        values.append(CitedValue(cells[0], (number,)))
+    cited = CitedAnswer("gold", gold.kind, tuple(values), (*sources, gold_source))
     return Rung("answerer", {"answerer": cited})

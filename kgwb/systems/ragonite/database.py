@@ -13,7 +13,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from decimal import Context, Decimal
-from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -109,11 +108,14 @@ def parse_number(cell: float | str | bytes) -> float:
     """Return a value as the number for which SQLite's sum() takes it: "125 kW" is 125.0, other texts are 0.0."""
     if isinstance(cell, int | float):
         return cell
-    text = cell.decode("utf-8", "replace") if isinstance(cell, bytes) else cell
-    if isinstance(cell, str) and INTEGER.fullmatch(text):
-        return int(text)
-    match = NUMBER_AT_START.match(text)
-    return float(match[1]) if match else 0.0
+    if isinstance(cell, str) and INTEGER.fullmatch(cell):
+        return int(cell)
+    if isinstance(cell, bytes):
+        cell = cell.decode("utf-8", "replace")
+    match = NUMBER_AT_START.match(cell)
+    if match:
+        return float(match[1])
+    return 0.0
 
 
 def use_decimal_sums(connection: sqlite3.Connection) -> None:
@@ -243,7 +245,8 @@ class CellReader:
         origins: list[tuple[int, Place]] = []
         for position, name in enumerate(columns):
             cells = [row[position] for row in rows]
-            origins += [(position, place) for place in _choose_origins(name, cells, places)]
+            for place in _choose_origins(name, cells, places):
+                origins.append((position, place))
         meanings: dict[Meaning, None] = {}
         for row in rows:
             found = self._read_row([(row[position], place) for position, place in origins])
@@ -369,9 +372,10 @@ def _to_triples(rows: Iterable[Sequence[Any]], cell: Cell) -> list[StoredTriple]
     Its type counts: 5 is not "5", which SQLite takes for equal.
     """
     triples = []
-    for subject_id, name, *terms, shown, low in rows:
-        if cell in (shown, low):
-            triples.append(StoredTriple(subject_id, name, *map(term_from_json, terms)))
+    for subject_id, name, subject, value, *cells in rows:
+        if cell in cells:
+            subject_term = term_from_json(subject)
+            triples.append(StoredTriple(subject_id, name, subject_term, term_from_json(value)))
     return triples
 
 
@@ -388,9 +392,16 @@ def _choose_origins(name: str, cells: Sequence[Cell], places: Sequence[Place]) -
     are those that have any, as in a UNION. Empty cells do not count. Empty if no column has any.
     """
     values = [cell for cell in cells if cell is not None]
-    complete = [place for place in places if all(map(partial(_has, place), values))]
+    complete = []
+    partly = []
+    for place in places:
+        shares = [_has(place, cell) for cell in values]
+        if all(shares):
+            complete.append(place)
+        elif any(shares):
+            partly.append(place)
     if not complete:
-        return [place for place in places if any(map(partial(_has, place), values))]
+        return partly
     same_name = [place for place in complete if place.column.name == name.lower()]
     return same_name or complete
 
@@ -407,8 +418,12 @@ def _ids_in(cell: Cell, place: Place) -> list[str]:
     """
     if not isinstance(cell, str):
         return []
-    parts = [cell] if cell in place.stored else cell.split(",")
-    return parts if place.stored.issuperset(parts) else []
+    if cell in place.stored:
+        return [cell]
+    parts = cell.split(",")
+    if place.stored.issuperset(parts):
+        return parts
+    return []
 
 
 def _parts_of(cell: Cell) -> list[Cell]:
@@ -461,8 +476,10 @@ def meanings_of_rows(
             text = texts[term]
             found = [Meaning(text, term, "id")]
             if isinstance(term, Literal):
-                named = [iri for iri in iris if is_name_of(term, names.get(iri, ""))]
-                found = [Meaning(text, iri, "name") for iri in named]
+                found = []
+                for iri in iris:
+                    if is_name_of(term, names.get(iri, "")):
+                        found.append(Meaning(text, iri, "name"))
                 found = found or [Meaning(text, term, "value")]
             elif isinstance(term, URIRef) and names.get(term):
                 found.append(Meaning(names[term], term, "name"))
@@ -634,7 +651,8 @@ class Database:
         A passage that is the first of both has the score 1.
         """
         scores: dict[int, float] = defaultdict(float)
-        for ranking in ([number for number, _ in nearest], by_words):
+        by_meaning = [number for number, _ in nearest]
+        for ranking in (by_meaning, by_words):
             for rank, number in enumerate(ranking):
                 scores[number] += RRF_CONSTANT / 2 / (RRF_CONSTANT + rank)
         return scores

@@ -124,7 +124,9 @@ def read_triples(kg: Graph, settings: RagoniteSettings) -> Iterator[Triple]:
     if problem:
         raise GraphError(f"no database can be made of {kg.source}: {problem}", hint=SIZE_HINT)
     # A file always returns its triples in the same order. An endpoint does so only if it sorts.
-    order = " ORDER BY ?s ?p ?o" if kg.remote else ""
+    order = ""
+    if kg.remote:
+        order = " ORDER BY ?s ?p ?o"
     distinct = f"SELECT DISTINCT ?s ?p ?o WHERE {{ {pattern} }}{order}"
     start = 0
     while True:
@@ -329,7 +331,8 @@ class PassageWriter:
         triples = self.database.triples
         neighbours = [triples[number][2] for number in self._outgoing.get(term, ())]
         if self.reverse_facts and not self.by_fact:
-            neighbours += [triples[number][0] for number in self._incoming.get(term, ())]
+            for number in self._incoming.get(term, ()):
+                neighbours.append(triples[number][0])
         return tell_apart(neighbours, (self._name_of, self._name_fully, self._name_exactly))
 
     def _make_fact(self, number: int, path: frozenset[Term]) -> Fact:
@@ -348,7 +351,9 @@ class PassageWriter:
             return Fact(self._type_relation, self._show(object_), [number])
         name = self._relation_name(predicate)
         relation = f"has {name}"
-        reverse = name if self._is_reversed_beside(object_) else ""
+        reverse = ""
+        if self._is_reversed_beside(object_):
+            reverse = name
         if object_ in path or not self._is_nested(object_):
             return Fact(relation, self._show(object_), [number], reverse)
 
@@ -593,14 +598,18 @@ def _make_database(
     vectors raise.
     """
     triples = list(read_triples(kg, settings))
-    terms = set(chain.from_iterable(triples))
-    iris = sorted(term for term in terms if isinstance(term, URIRef))
-    names: dict[Term, str] = dict(kg.names(iris).items())
-    names.update({page: str(page) for page in find_pages(triples, names)})
+    iris = set()
+    for term in chain.from_iterable(triples):
+        if isinstance(term, URIRef):
+            iris.add(term)
+    names: dict[Term, str] = dict(kg.names(sorted(iris)).items())
+    for page in find_pages(triples, names):
+        names[page] = str(page)
     with _open_in_memory() as connection:
         builder = DatabaseBuilder(triples, names, kg.vocabulary, connection, settings)
         tables = builder.create_tables()
-        passage_count = PassageWriter(builder, settings).write_passages()
+        writer = PassageWriter(builder, settings)
+        passage_count = writer.write_passages()
         schema = Schema(tables, len(triples), passage_count, read_reasons(connection))
         connection.execute("CREATE TABLE _schema (json TEXT)")
         connection.execute("INSERT INTO _schema VALUES (?)", (json.dumps(to_data(schema)),))

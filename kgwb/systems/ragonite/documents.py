@@ -170,7 +170,9 @@ def read_documents(folder: str) -> Documents:
         content = _read_bytes(path, name)
         digest.update(f"{name}\0{len(content)}\0".encode())
         digest.update(content)
-        unit = "page" if reader is read_pdf else "line"
+        unit = "line"
+        if reader is read_pdf:
+            unit = "page"
         texts += _make_texts(name, reader(name, content), unit)
         if len(texts) > MAX_TEXTS:
             raise SettingError(
@@ -192,7 +194,9 @@ def _list_files(root: Path) -> Iterator[Path]:
     Raises SettingError if there is no such folder, or one cannot be opened.
     """
     if not root.is_dir():
-        problem = "is a file" if root.exists() else "is not there"
+        problem = "is not there"
+        if root.exists():
+            problem = "is a file"
         raise SettingError(
             f"the folder of documents {root} {problem}",
             hint="name an existing folder with the setting documents",
@@ -207,7 +211,9 @@ def _list_files(root: Path) -> Iterator[Path]:
     paths = []
     for place, folders, files in os.walk(root, onerror=refuse):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        paths += [Path(place, name) for name in files if not name.startswith(".")]
+        for name in files:
+            if not name.startswith("."):
+                paths.append(Path(place, name))
     yield from sorted(paths, key=lambda path: path.relative_to(root).parts)
 
 
@@ -236,8 +242,10 @@ def _show(name: str) -> str:
 
 def _decode(name: str, content: bytes) -> str:
     """Return the text of a file. Raises SettingError if it is neither UTF-8 nor marked as UTF-16."""
-    marked = [BYTE_ORDER_MARKS[mark] for mark in BYTE_ORDER_MARKS if content.startswith(mark)]
-    [encoding] = marked or ["utf-8"]
+    encoding = "utf-8"
+    for mark, marked_encoding in BYTE_ORDER_MARKS.items():
+        if content.startswith(mark):
+            encoding = marked_encoding
     try:
         text = content.decode(encoding)
     except UnicodeDecodeError as error:
@@ -322,8 +330,12 @@ def read_markdown(file: str, content: bytes) -> Iterator[Paragraph]:
         nonlocal is_code
         if MARKDOWN_FENCE.match(line):
             is_code = not is_code
-        found = None if is_code else MARKDOWN_HEADING.fullmatch(line.strip())
-        return found[1] if found else None
+        found = None
+        if not is_code:
+            found = MARKDOWN_HEADING.fullmatch(line.strip())
+        if found:
+            return found[1]
+        return None
 
     return _split_lines(_decode(file, content), find_heading)
 
@@ -346,7 +358,9 @@ def _split_lines(text: str, find_heading: Callable[[str], str | None]) -> Iterat
             yield Paragraph(heading, run)
             run = []
         if found is not None:
-            joined = _join_headings(heading, found) if heading_line else found
+            joined = found
+            if heading_line:
+                joined = _join_headings(heading, found)
             if heading_line and len(joined) > MAX_TEXT_CHARS:
                 yield Paragraph("", [(heading_line, heading)])
                 joined = found
@@ -361,7 +375,9 @@ def _split_lines(text: str, find_heading: Callable[[str], str | None]) -> Iterat
 
 def _join_headings(above: str, below: str) -> str:
     """Return two headings, of which one stands directly below the other, as one; equal ones once."""
-    return below if above.strip() == below.strip() else f"{above}: {below}"
+    if above.strip() == below.strip():
+        return below
+    return f"{above}: {below}"
 
 
 class PageParser(HTMLParser):
@@ -410,7 +426,10 @@ class PageParser(HTMLParser):
 
     def end_paragraph(self) -> None:
         """Keep the lines since the last paragraph as the next one, if there are any."""
-        lines = [(number, line) for number, line in self._lines.items() if line.strip()]
+        lines = []
+        for number, line in self._lines.items():
+            if line.strip():
+                lines.append((number, line))
         if lines:
             self.paragraphs.append(Paragraph(self._heading, lines))
             self._has_paragraph = True
@@ -438,7 +457,9 @@ def read_json_lines(file: str, content: bytes) -> Iterator[Paragraph]:
             entry = json.loads(line)
         except (ValueError, RecursionError):
             entry = None
-        text = entry.get("text") if isinstance(entry, dict) else None
+        text = None
+        if isinstance(entry, dict):
+            text = entry.get("text")
         if not isinstance(text, str):
             raise SettingError(
                 f"line {number} of {_show(file)} has no text",

@@ -75,7 +75,9 @@ def parse_quantity(value: Term) -> Quantity | None:
         low = _parse_number(match[1])
         high = _parse_number(match[2] or match[1])
         is_storable = -NUMBER_LIMIT < low <= high < NUMBER_LIMIT
-        return Quantity(low, high, match[3] or "") if is_storable else None
+        if is_storable:
+            return Quantity(low, high, match[3] or "")
+        return None
     if is_numeric:
         with suppress(ValueError):
             number = float(value)  # in a form that QUANTITY does not have, such as 1e5
@@ -86,7 +88,9 @@ def parse_quantity(value: Term) -> Quantity | None:
 
 def _parse_number(text: str) -> float:
     """Return an int, or a float if the text has a decimal point."""
-    return float(text) if "." in text else int(text)
+    if "." in text:
+        return float(text)
+    return int(text)
 
 
 MAX_IDENTIFIER_CHARS = 60
@@ -143,7 +147,10 @@ def find_pages(triples: Iterable[Triple], names: TermNames) -> set[URIRef]:
         own_terms.update((subject, predicate))
         if isinstance(object_, URIRef):
             objects.add(object_)
-    own_hosts = {_host_of(term) for term in own_terms if isinstance(term, URIRef)}
+    own_hosts = set()
+    for term in own_terms:
+        if isinstance(term, URIRef):
+            own_hosts.add(_host_of(term))
     pages = set()
     for iri in objects - own_terms:
         is_web_page = str(iri).startswith(("http://", "https://"))
@@ -684,7 +691,9 @@ class DatabaseBuilder:
         """
         text_type = f"TEXT{not_null}"
         number_type = f"INTEGER{not_null}" if group.is_whole else f"REAL{not_null}"
-        unit_note = f"in {quote_text(group.unit)}" if group.unit else ""
+        unit_note = ""
+        if group.unit:
+            unit_note = f"in {quote_text(group.unit)}"
         predicate = URIRef(group.predicate)
         is_numeric = group.is_numeric
         if not self.reads_units:
@@ -719,7 +728,9 @@ class DatabaseBuilder:
             " GROUP BY cell ORDER BY count(*) DESC, cell LIMIT ?",
             (place, MAX_LISTED_VALUES + 1),
         )
-        values = [quote_text(cell) for (cell,) in rows]
+        values = []
+        for (cell,) in rows:
+            values.append(quote_text(cell))
         if len(values) <= MAX_LISTED_VALUES:
             return f"one of {', '.join(values)}"
         return f"such as {', '.join(values[:2])}"
@@ -735,7 +746,9 @@ def create_table(
 
 
 def _without_comments(table: Table) -> Table:
-    columns = [replace(column, comment="") for column in table.columns]
+    columns = []
+    for column in table.columns:
+        columns.append(replace(column, comment=""))
     return replace(table, columns=tuple(columns))
 
 
@@ -750,13 +763,18 @@ def explain_numbered_names(tables: Sequence[Table]) -> tuple[Table, ...]:
     table_words = Counter(_without_number(table.name) for table in tables)
     column_words: dict[str, Counter[str]] = defaultdict(Counter)
     for table in tables:
-        names = [_without_number(each.name) for each in table.columns if not _is_key(each)]
+        names = []
+        for each in table.columns:
+            if not _is_key(each):
+                names.append(_without_number(each.name))
         column_words[table.columns[0].references or table.name].update(names)
     explained = []
     for table in tables:
         key = table.columns[0]
         words = column_words[key.references or table.name]
-        columns = [_explain_numbered_column(column, words) for column in table.columns]
+        columns = []
+        for column in table.columns:
+            columns.append(_explain_numbered_column(column, words))
         comment = ""
         predicate = table.columns[-1].predicate
         if table_words[_without_number(table.name)] > 1:
@@ -772,7 +790,9 @@ def _explain_numbered_column(column: Column, words: Mapping[str, int]) -> Column
     """Return a column with a comment on what it is if it is one of several of these words."""
     if words[_without_number(column.name)] < 2 or _is_key(column):
         return column
-    explanation = "the key" if column.is_primary_key else "the label"
+    explanation = "the label"
+    if column.is_primary_key:
+        explanation = "the key"
     if column.predicate is not None:
         explanation = f"values of {quote_text(column.predicate)}"
     comment = "; ".join(filter(None, [explanation, column.comment]))

@@ -321,7 +321,9 @@ def numbers_in_brackets(text: str) -> list[int]:
     numbers: list[int] = []
     for inside in BRACKETS.findall(text):
         for part in inside.split(","):
-            ends = [int(number) for number in NUMBER.findall(part)]
+            ends = []
+            for number in NUMBER.findall(part):
+                ends.append(int(number))
             first, last = ends[0], ends[-1]
             if first <= last <= first + MAX_RANGE:
                 numbers += range(first, last + 1)

@@ -300,7 +300,9 @@ def remember_with_text(run: Run) -> Turn:
 
     The numbers of its sources are left out, since a later turn has other sources.
     """
-    text = run.answer.text if run.answer is not None else ""
+    text = ""
+    if run.answer is not None:
+        text = run.answer.text
     return replace(remember_turn(run), text=CITATION.sub("", text).strip())
 
 

@@ -111,7 +111,9 @@ def _draw_tables(tables: Sequence[records.Table], links: Links) -> Subgraph:
     An edge is labelled by the names of the columns, or by their number if the names have more than
     MAX_LINK_NAMES_CHARS; its tooltip names them all.
     """
-    iris = {each.name: URIRef(f"urn:kgwb:table:{each.name}") for each in tables}
+    iris = {}
+    for each in tables:
+        iris[each.name] = URIRef(f"urn:kgwb:table:{each.name}")
     nodes = []
     for sql_table in tables:
         label = f"{sql_table.name} ({sql_table.rows:,})"
@@ -146,7 +148,9 @@ def render_source(value: records.Source, context: RenderContext) -> Html:
     none.
     """
     if value.tool == "passages":
-        mark = span("chip", "text") if value.file else None
+        mark = None
+        if value.file:
+            mark = span("chip", "text")
         title = tag("b", shorten(value.title))
         head = div("row", mark, title, score_bar(max(value.score, 0.0)))  # a cosine may be negative
         parts = [head, tag("bdi", value.text)]
@@ -155,7 +159,9 @@ def render_source(value: records.Source, context: RenderContext) -> Html:
         if value.error:
             parts.append(note(value.error, level="bad"))
         else:
-            row_count = f"{value} and more" if value.cut else str(value)
+            row_count = f"{value} and more"
+            if not value.cut:
+                row_count = str(value)
             parts += [div("b", row_count), table(value.columns, value.rows)]
     if value.triples:
         head = muted_text(pluralize(len(value.triples), "triple"))
@@ -183,7 +189,9 @@ def render_cited_answer(value: records.CitedAnswer, context: RenderContext) -> H
         if number in value.cited_numbers:
             badge = state_badge("kept", "cited")
         title = shorten(source.title, 80)
-        kind = "text" if source.file else source.tool
+        kind = "text"
+        if not source.file:
+            kind = source.tool
         head = join(tag("b", f"[{number}] "), kind, " ", title, " ", badge)
         parts.append(collapsible(head, render(source, context), key=f"source {number}"))
     return div("body stack", *parts)
@@ -230,7 +238,9 @@ def render_configurations(settings: Settings | None) -> Html:
 def _render_switch(setting: str, value: str, label: str, *, is_present: bool) -> Html:
     """Render the button that gives a setting a value; disabled if it has that value."""
     field = tag("input", type="hidden", name=setting, value=value)
-    shown_label = f"✓ {label}" if is_present else label
+    shown_label = label
+    if is_present:
+        shown_label = f"✓ {label}"
     choose = button(
         shown_label,
         "command",
@@ -254,7 +264,9 @@ def render_annotation_tools(schema: Schema) -> Html:
 def render_table_form(shown: Table) -> Html:
     """Render a collapsed form in which a person renames, comments and drops what a table has."""
     induced = shown.name_by_induction
-    rows = [_render_column(shown, column) for column in shown.columns]
+    rows = []
+    for column in shown.columns:
+        rows.append(_render_column(shown, column))
     name = _text_input(shown, "table_name", "name of the table", shown.name)
     file = _text_input(shown, "file", "file of the changes", "", placeholder=DEFAULT_FILE)
     parts = (
@@ -431,13 +443,18 @@ def undo_annotation(run: Run, form: Mapping[str, str]) -> CommandResult:
 
 def configure(run: Run, form: Mapping[str, str]) -> CommandResult:
     """Let the run use other tools, or another ranking of passages. Raises SettingError."""
-    changes = {setting: form[setting] for setting in CONFIGURATIONS if setting in form}
+    changes = {}
+    for setting in CONFIGURATIONS:
+        if setting in form:
+            changes[setting] = form[setting]
     if not changes:
         raise SettingError(
             "nothing was changed: the event names neither tools nor a ranking",
             hint="press one of the buttons of this cell that name tools, or a ranking of passages",
         )
-    labels = [CONFIGURATIONS[setting].get(value, value) for setting, value in changes.items()]
+    labels = []
+    for setting, value in changes.items():
+        labels.append(CONFIGURATIONS[setting].get(value, value))
     return CommandResult(changes, f"this run uses {', '.join(labels)}")
 
 

@@ -99,7 +99,8 @@ def take_turn(place: str, position: Position, run: Run) -> Position:
     decision = DECIDERS[position.state](place, position, run)
     results = []
     for number, action in enumerate(decision.actions, 1):
-        results.append(use_tool(action, f"use {number}", run, local=position.local))
+        result = use_tool(action, f"use {number}", run, local=position.local)
+        results.append(result)
     local = position.local
     if results:
         local = update_local_graph(place, local, tuple(results), run)

@@ -47,7 +47,9 @@ class LocalGraph(Answer):
     """The prefixes of ids, besides the well-known ones."""
 
     def __str__(self) -> str:
-        return f"{pluralize(len(self.values), 'node')}, {pluralize(len(self.support), 'edge')}"
+        nodes = pluralize(len(self.values), "node")
+        edges = pluralize(len(self.support), "edge")
+        return f"{nodes}, {edges}"
 
     @cached_property
     def id_mapping(self) -> TermIds:
@@ -88,7 +90,8 @@ class LocalGraph(Answer):
         names: dict[Term, str] = dict(self.names)
         values = []
         for node, support in outgoing.items():
-            values.append(Value(node, names.get(node, str(node)), tuple(support)))
+            label = names.get(node, str(node))
+            values.append(Value(node, label, tuple(support)))
         return replace(self, values=tuple(values))
 
     def without(self, nodes: Collection[Term], triples: Collection[Triple]) -> Self:
@@ -117,8 +120,12 @@ class LocalGraph(Answer):
         graph.add_nodes_from(self.nodes)
         graph.add_edges_from(triple[::2] for triple in self.support)
         order = {node: place for place, node in enumerate(self.nodes)}
-        parts = [sorted(part, key=order.__getitem__) for part in nx.connected_components(graph)]
-        return sorted(parts, key=lambda part: (-len(part), order[part[0]]))
+        parts = []
+        for part in nx.connected_components(graph):
+            in_order = sorted(part, key=order.__getitem__)
+            parts.append(in_order)
+        parts.sort(key=lambda part: (-len(part), order[part[0]]))
+        return parts
 
     def describe_parts(self) -> str:
         """Return how many parts of the graph are not connected, and name them; "" if there are not at least two.
@@ -130,7 +137,9 @@ class LocalGraph(Answer):
             return ""
         named = []
         for part in parts[:MAX_NAMED_PARTS]:
-            size = "alone" if len(part) == 1 else pluralize(len(part), "node")
+            size = "alone"
+            if len(part) != 1:
+                size = pluralize(len(part), "node")
             named.append(f"{self.id_mapping.format_named_id(part[0])} ({size})")
         if len(parts) > MAX_NAMED_PARTS:
             named.append(f"{len(parts) - MAX_NAMED_PARTS} more")
@@ -146,11 +155,13 @@ class LocalGraph(Answer):
         elements: Sequence[tuple[Term, ...]] = self.support
         if len(ids) != 3:
             elements = [(node,) for node in self.nodes]
+        if len(ids) not in (1, 3):
+            return ()
         meant = [set(self.id_mapping.find(id_)) for id_ in ids]
         found = []
         for element in elements:
-            pairs = zip(element, meant, strict=False)
-            if len(element) == len(ids) and all(term in terms for term, terms in pairs):
+            pairs = zip(element, meant, strict=True)
+            if all(term in terms for term, terms in pairs):
                 found.append(element)
         return tuple(found)
 
@@ -235,7 +246,8 @@ class Observed(Record):
         """Return the use with the error or the number of rows: "get_node("wd:Q1"): 2 rows of 5"."""
         if self.error:
             return f"{self.use}: error: {self.error}"
-        text = f"{self.use}: {pluralize(len(self.rows), 'row')}"
+        row_count = pluralize(len(self.rows), "row")
+        text = f"{self.use}: {row_count}"
         if self.found > len(self.rows) or not self.whole:
             number = f"{self.found:,}" if self.whole else f"at least {self.found:,}"
             text += f" of {number}"
@@ -311,7 +323,9 @@ class Observation(Record):
         """Return the schema that also reads the text of an advice, as runs had it before."""
 
         def read_text(data: Any) -> Any:
-            return {"advice": data} if isinstance(data, str) else data
+            if isinstance(data, str):
+                return {"advice": data}
+            return data
 
         return core_schema.no_info_before_validator_function(read_text, handler(source))
 
@@ -338,7 +352,8 @@ class Position(Record):
     def statistics(self) -> str:
         """Return the size as the paper's tables have it: "3 turns, 5 tool calls, 4 nodes, 3 edges"."""
         turns = pluralize(len(self.visits), "turn")
-        uses = pluralize(sum(len(visit.results) for visit in self.visits), "tool call")
+        use_count = sum(len(visit.results) for visit in self.visits)
+        uses = pluralize(use_count, "tool call")
         return f"{turns}, {uses}, {self.local}"
 
     @property
@@ -352,7 +367,9 @@ class Position(Record):
         tools: Counter[str] = Counter()
         for visit in self.visits:
             transitions[f"{visit.state} → {visit.next}"] += 1
-            tools.update(result.use.partition("(")[0] for result in visit.results)
+            for result in visit.results:
+                tool, _, _ = result.use.partition("(")
+                tools[tool] += 1
         counts = chain(transitions.items(), tools.items())
         return "; ".join(f"{name} {count}" for name, count in counts)
 
@@ -415,7 +432,8 @@ class Position(Record):
 
     def _ids_of(self, results: Iterable[Observed]) -> TermIds:
         """Return IDs that tell all terms in some results and in the local graph apart."""
-        cells = chain.from_iterable(chain.from_iterable(result.rows for result in results))
+        rows = chain.from_iterable(result.rows for result in results)
+        cells = chain.from_iterable(rows)
         return self.local.id_mapping.with_terms(cell for cell in cells if cell is not None)
 
     def format_memory(self, max_chars: int, *, with_thoughts: bool, with_rows: bool) -> str:
@@ -442,7 +460,8 @@ class Position(Record):
                 lines.append("\n".join([line, *rows]))
                 continue
             if len(line) > max_chars:
-                line = f"{number}. {visit.state} → {visit.next}, {pluralize(len(visit.results), 'tool call')}"
+                uses = pluralize(len(visit.results), "tool call")
+                line = f"{number}. {visit.state} → {visit.next}, {uses}"
             max_chars -= len(line)
             lines.append(line)
         return "\n".join(reversed(lines)) or "nothing yet"

@@ -92,7 +92,9 @@ def _parse_action(data: Any) -> Tool:
     """
     if isinstance(data, Tool):
         return data
-    fields = json.loads(data) if isinstance(data, str) else data
+    fields = data
+    if isinstance(data, str):
+        fields = json.loads(data)
     if not isinstance(fields, dict) or fields.get("tool") not in TOOLS_BY_NAME:
         names = ", ".join(TOOLS_BY_NAME)
         raise ValueError(f"a use of a tool is an object with a tool among {names}")
@@ -244,8 +246,7 @@ def is_remote_changed(settings: RoboDataSettings) -> bool:
     runs bring their own texts of it, which lack these variables.
     """
     fast = RoboDataSettings()
-    is_same_search = settings.search_hits == fast.search_hits
-    return not is_same_search or settings.after_remote != fast.after_remote
+    return settings.search_hits != fast.search_hits or settings.after_remote != fast.after_remote
 
 
 def decide_without_model(position: Position, settings: RoboDataSettings) -> Decision | None:
@@ -332,7 +333,9 @@ def _limit_tool_uses(limit: int) -> Check[Any]:
     """Return the check that a reply has at most so many tool uses."""
 
     def find_problem(reply: Any) -> str:
-        return f"more than {limit}" if len(reply.actions) > limit else ""
+        if len(reply.actions) > limit:
+            return f"more than {limit}"
+        return ""
 
     return Check("not too many tool uses", find_problem)
 
@@ -485,7 +488,9 @@ def observe_strategy(place: str, position: Position, strategy: str, run: Run) ->
         prompt = "observation_published"
     if prompt != "observation":
         variables |= {"outcome": position.outcome, "tools": describe_tools(run)}
-    texts = [each.format_for_prompt(n) for n, each in enumerate(position.observations, 1)]
+    texts = []
+    for number, observation in enumerate(position.observations, 1):
+        texts.append(observation.format_for_prompt(number))
     if observation_memory == "last_observation":
         texts = texts[-1:]
     if observation_memory == "latest_advice":
@@ -609,7 +614,9 @@ def build_answer(position: Position, produced: Produced, run: Run) -> Answer:
     used = _join_support(produced.sentences)
     existing = existing_triples(run.kg, used) if used else set()
     local = position.local
-    sentences = [drop_missing_support(each, local, existing) for each in produced.sentences]
+    sentences = []
+    for sentence in produced.sentences:
+        sentences.append(drop_missing_support(sentence, local, existing))
     text = " ".join(f"{sentence} ({n})" for n, sentence in enumerate(sentences, 1))
 
     limit_note = ""
@@ -619,7 +626,9 @@ def build_answer(position: Position, produced: Produced, run: Run) -> Answer:
     values = _make_values(position, produced, sentences)
     if not values:
         missing = produced.missing or text or "no answer is a node of the local graph"
-        reason = f"{missing}; {limit_note}" if limit_note else f"{NOT_IN_GRAPH}: {missing}"
+        reason = f"{NOT_IN_GRAPH}: {missing}"
+        if limit_note:
+            reason = f"{missing}; {limit_note}"
         evidence = _join_support(sentences)
         return Answer("list", text=text, reason=reason, evidence=evidence)
     if limit_note:
@@ -675,7 +684,9 @@ def describe_unproved(produced: Produced, local: LocalGraph, sentences: Sequence
     if produced.kind in ("yes", "no") or not produced.answers:
         if proving and len(proving) == len(sentences):
             return ""
-        said = "0" if produced.kind == "count" else produced.kind
+        said = "0"
+        if produced.kind != "count":
+            said = produced.kind
         return f"{said} is not proved: not every sentence has a whole support set"
     proved: set[Term] = set()
     for sentence in proving:
@@ -838,10 +849,14 @@ def _named_terms(position: Position) -> set[Term]:
     names: dict[Term, str] = dict(local.names)
     named = set()
     for term in set(chain.from_iterable(local.support)):
-        is_literal = isinstance(term, rdflib.Literal)
-        words = _words(str(term) if is_literal else names.get(term, ""))
-        has_name = bool(words) and f" {words} " in all_words
-        if has_name or (not is_literal and _has_id(text, ids.format_id(term))):
+        if isinstance(term, rdflib.Literal):
+            name = str(term)
+            has_id = False
+        else:
+            name = names.get(term, "")
+            has_id = _has_id(text, ids.format_id(term))
+        words = _words(name)
+        if has_id or (words and f" {words} " in all_words):
             named.add(term)
     return named
 
@@ -897,10 +912,14 @@ def make_graph_rung(run: Run, gold: GoldQuery) -> Rung | None:
     if not missing:
         return None
     observed = {row[:3] for row in list_observed(position)}
-    blamed = "update" if observed.issuperset(missing) else "remote"
+    blamed = "remote"
+    if observed.issuperset(missing):
+        blamed = "update"
     names = get_names_in_rows(missing, kg)
-    local = position.local.with_triples((), missing).with_names(names.items())
-    return Rung(blamed, {last.key: replace(position, state="PRODUCE", local=local)})
+    local = position.local.with_triples((), missing)
+    local = local.with_names(names.items())
+    corrected = replace(position, state="PRODUCE", local=local)
+    return Rung(blamed, {last.key: corrected})
 
 
 def make_answer_rung(run: Run, gold: GoldQuery) -> Rung | None:
@@ -919,10 +938,14 @@ def make_answer_rung(run: Run, gold: GoldQuery) -> Rung | None:
     result = execute_unrecorded(query, run)
     if result is None:
         return None
-    kind: ProducedKind = "count" if gold.kind == "count" else "things"
+    kind: ProducedKind = "things"
+    if gold.kind == "count":
+        kind = "count"
     answers: tuple[Term, ...] = ()
     if isinstance(result, bool):
-        kind = "yes" if result else "no"
+        kind = "no"
+        if result:
+            kind = "yes"
     else:
         cells = chain.from_iterable(result.rows)
         answers = tuple(dict.fromkeys(cell for cell in cells if cell is not None))

@@ -148,7 +148,8 @@ def sample_triples(triples: Iterable[Triple], limit: int, is_complete: bool = Tr
     result has the number of all. ``is_complete`` says whether the triples are all that the graph
     has.
     """
-    turns = chain.from_iterable(zip_longest(*group_by_predicate(triples)))
+    by_predicate = group_by_predicate(triples)
+    turns = chain.from_iterable(zip_longest(*by_predicate))
     in_turn = list(filter(None, turns))
     sample = sorted(in_turn[:limit], key=lambda triple: (triple[1], str(triple)))
     return Observed(TRIPLE_COLUMNS, tuple(sample), len(in_turn), is_complete)
@@ -186,7 +187,9 @@ def add_details(id_: str, observed: Observed, local: LocalGraph, run: Run) -> Ob
         described, has_all = find_triples(run.kg, [iri], predicates, (), most)
     rows: list[tuple[Term | None, ...]] = list(described)
     if len(observed.columns) > len(TRIPLE_COLUMNS):  # the last one counts triples
-        rows = [(*triple, rdflib.Literal(1)) for triple in described]
+        rows = []
+        for triple in described:
+            rows.append((*triple, rdflib.Literal(1)))
     rows += observed.rows
     found = observed.found + len(described)
     return replace(observed, rows=tuple(rows), found=found, whole=observed.whole and has_all)
@@ -203,9 +206,16 @@ def get_node(node: str, *, local: LocalGraph, run: Run) -> Observed:
     ``sample_triples``.
     """
     nodes = [term for (term,) in local.find_elements([node])]
-    triples = [each for each in local.support if each[0] in nodes or each[2] in nodes]
-    sample = sample_triples(triples, RoboDataSettings.of_run(run).shown_triples)
-    return add_details(node, sample, local, run) if nodes else sample
+    triples = []
+    for triple in local.support:
+        subject, _, object_ = triple
+        if subject in nodes or object_ in nodes:
+            triples.append(triple)
+    limit = RoboDataSettings.of_run(run).shown_triples
+    sample = sample_triples(triples, limit)
+    if not nodes:
+        return sample
+    return add_details(node, sample, local, run)
 
 
 @graph_tool("code")
@@ -216,8 +226,11 @@ def get_edge(predicate: str, *, local: LocalGraph, run: Run) -> Observed:
     """
     iri = local.id_mapping.parse_id(predicate)
     triples = [triple for triple in local.support if triple[1] == iri]
-    sample = sample_triples(triples, RoboDataSettings.of_run(run).shown_triples)
-    return add_details(predicate, sample, local, run) if triples else sample
+    limit = RoboDataSettings.of_run(run).shown_triples
+    sample = sample_triples(triples, limit)
+    if not triples:
+        return sample
+    return add_details(predicate, sample, local, run)
 
 
 @graph_tool()
@@ -246,9 +259,11 @@ def search_entities(name: str, *, local: LocalGraph, run: Run) -> Observed:
     iris = [hit.iri for hit in hits[: settings.search_hits]]
     rows = []
     for iri, described in describe_vertices(run.kg, iris).items():
-        types = ", ".join(described.types)
-        rows.append((iri, rdflib.Literal(types), rdflib.Literal(described.description)))
-    return Observed(("entity", "types", "description"), tuple(rows), len(hits))
+        types = rdflib.Literal(", ".join(described.types))
+        description = rdflib.Literal(described.description)
+        rows.append((iri, types, description))
+    columns = ("entity", "types", "description")
+    return Observed(columns, tuple(rows), len(hits))
 
 
 @graph_tool()
@@ -264,7 +279,10 @@ def get_entity_info(entity: str, *, local: LocalGraph, run: Run) -> Observed:
     noise = settings.details == "described"
     outgoing, incoming, is_complete = _find_adjacent_triples(iri, [], run, noise=noise)
     groups = (*group_by_predicate(outgoing), *group_by_predicate(incoming))
-    rows = [(*group[0], rdflib.Literal(len(group))) for group in groups]
+    rows = []
+    for group in groups:
+        number = rdflib.Literal(len(group))
+        rows.append((*group[0], number))
     columns = (*TRIPLE_COLUMNS, "triples like it")
     observed = Observed(columns, tuple(rows[: settings.shown_triples]), len(rows), is_complete)
     return add_details(entity, observed, local, run)
@@ -372,8 +390,9 @@ def fetch_node(node: str, *, local: LocalGraph, run: Run) -> Observed:
     """
     iri = local.id_mapping.parse_id(node)
     term = n3(iri)
-    is_there = run.kg.ask(f"ASK {{ {{ {term} ?p ?o }} UNION {{ ?s ?p {term} }} }}")
-    rows: tuple[tuple[Term], ...] = ((iri,),) if is_there else ()
+    rows: tuple[tuple[Term], ...] = ()
+    if run.kg.ask(f"ASK {{ {{ {term} ?p ?o }} UNION {{ ?s ?p {term} }} }}"):
+        rows = ((iri,),)
     return Observed(("node",), rows, len(rows), effect="added")
 
 

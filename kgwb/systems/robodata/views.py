@@ -56,9 +56,11 @@ def render_state_diagram(position: records.Position) -> Html:
     for start, end in transitions:
         triple = (iris[start], URIRef("urn:next"), iris[end])
         count = counts[start, end]
+        label = ""
         if count:
+            label = str(count)
             made.append(triple)
-        edges.append(Edge(triple, str(count or "")))
+        edges.append(Edge(triple, label))
     nodes = []
     for state, iri in iris.items():
         roles = []
@@ -108,9 +110,13 @@ def render_machine_state(value: records.Position, context: RenderContext) -> Htm
     missing is left out.
     """
     before = context.input_of(records.Position)
-    graph_before = before.local if before else None
+    graph_before = None
+    if before:
+        graph_before = before.local
     judgement = value.observations[-1].judgement if value.observations else ""
-    thought = value.visits[-1].thought if value.visits else ""
+    thought = ""
+    if value.visits:
+        thought = value.visits[-1].thought
     return div(
         "body stack",
         div("b", value.statistics),
@@ -168,12 +174,17 @@ def render_produced_answer(value: records.Produced, context: RenderContext) -> H
     parts: list[object] = []
     for number, sentence in enumerate(value.sentences, 1):
         text = div("b", f"{number}. {shorten(sentence.text)}")
-        parts.append(div("stack tight", text, render_triples(sentence.support, context)))
-        names = [format_term(node, context.names) for node in sentence.nodes]
-        parts.append(join(*(span("ent", name) for name in names)))
+        triples = render_triples(sentence.support, context)
+        parts.append(div("stack tight", text, triples))
+        nodes = []
+        for node in sentence.nodes:
+            name = format_term(node, context.names)
+            nodes.append(span("ent", name))
+        parts.append(join(*nodes))
         if sentence.problem:
             parts.append(note(sentence.problem, level="bad"))
-    return div("body stack", *parts, render_explanation(value.missing, "missing"))
+    missing = render_explanation(value.missing, "missing")
+    return div("body stack", *parts, missing)
 
 
 VIEWS: Mapping[type, View] = {
