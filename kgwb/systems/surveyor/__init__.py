@@ -136,11 +136,13 @@ def check_and_execute(
 ) -> Executed:
     """Hold a query against the survey, then execute it. ``place`` is as in ``execute_draft``."""
     classes = {}
-    for terms in chain.from_iterable(mention.used for mention in mentions.found):
-        classes[terms.iri] = [iri for iri, _ in terms.classes]
-    contradictions = tuple(find_contradictions(draft.sparql, writer, classes, run.kg.vocabulary))
+    for mention in mentions.found:
+        for terms in mention.used:
+            classes[terms.iri] = [iri for iri, _ in terms.classes]
+    sparql = draft.sparql
+    contradictions = find_contradictions(sparql, writer, classes, run.kg.vocabulary)
     facts = extract_schema_facts(writer.survey)
-    return execute_draft(place, draft.sparql, contradictions, facts, run)
+    return execute_draft(place, sparql, tuple(contradictions), facts, run)
 
 
 def look_up_mentions(
@@ -158,8 +160,9 @@ def look_up_mentions(
     found = []
     for all_candidates in retrieved:
         candidates = drop_unrelated(all_candidates, mentions.classes, writer)
-        comments = find_comments(candidates.entity, writer.survey.notes)
-        found.append(find_values(candidates.entity, candidates, predicates, comments, run))
+        name = candidates.entity
+        comments = find_comments(name, writer.survey.notes)
+        found.append(find_values(name, candidates, predicates, comments, run))
     return replace(mentions, found=tuple(found))
 
 
@@ -238,7 +241,9 @@ def build_answer(
         return Answer("list", queries=queries, reason=reason, readings=readings)
     columns = _column_titles(drafted, executed)
     is_count = drafted.asked == "count" and len(values) == 1 and not columns
-    kind: AnswerKind = "count" if is_count else "list"
+    kind: AnswerKind = "list"
+    if is_count:
+        kind = "count"
     answer = Answer(
         kind,
         tuple(values),
@@ -259,8 +264,10 @@ def _truth_value(executed: Executed, run: Run) -> Value:
     """
     support: Triples = ()
     if executed.truth:
-        support = find_row_support(executed.sparql, (), (), run).get((), ())
-    return Value(Literal(executed.truth), str(executed.truth).lower(), support)
+        supports = find_row_support(executed.sparql, (), (), run)
+        support = supports.get((), ())
+    label = str(executed.truth).lower()
+    return Value(Literal(executed.truth), label, support)
 
 
 def _row_values(executed: Executed, run: Run) -> list[Value]:
@@ -297,8 +304,9 @@ def _column_titles(drafted: Draft, executed: Executed) -> tuple[str, ...]:
     """
     if len(executed.columns) <= 1:
         return ()
-    is_titled = len(drafted.columns) == len(executed.columns)
-    return drafted.columns if is_titled else executed.columns
+    if len(drafted.columns) == len(executed.columns):
+        return drafted.columns
+    return executed.columns
 
 
 def make_turn(run: Run) -> Turn:
@@ -306,9 +314,12 @@ def make_turn(run: Run) -> Turn:
 
     The question in full is that of the first step that found mentions; "" if there is none.
     """
-    outputs = [step.output for step in run.steps if step.done]
-    questions = [output.question for output in outputs if isinstance(output, Mentions)]
-    return remember_turn(run, standalone=next(iter(questions), ""))
+    standalone = ""
+    for step in run.steps:
+        if step.done and isinstance(step.output, Mentions):
+            standalone = step.output.question
+            break
+    return remember_turn(run, standalone=standalone)
 
 
 def read_as(run: Run, reading: Reading) -> Run:
@@ -339,8 +350,8 @@ def collect_linked_iris(run: Run) -> LinkedIris:
     survey.
     """
     patterns: list[TriplePattern] = []
-    with suppress(GraphError):
-        for executed in list_outputs(run, "executor")[-1:]:
+    for executed in list_outputs(run, "executor")[-1:]:
+        with suppress(GraphError):  # a query that cannot be taken apart
             patterns += analyze_query(executed.sparql).patterns
     ends = chain.from_iterable(pattern[::2] for pattern in patterns)
     surveyed = chain.from_iterable(survey.classes for survey in list_outputs(run, "surveyor"))

@@ -127,7 +127,9 @@ def _write_excerpt(
     follow, and a line that names the groups that were left out; these lines are not counted.
     """
     max_chars = SurveyorSettings.of_run(run).survey_tokens * CHARS_PER_TOKEN
-    near: set[int] = set().union(*map(writer.positions_led_to, named))
+    near: set[int] = set()
+    for position in named:
+        near.update(writer.positions_led_to(position))
     used_chars = 0
     texts: list[str] = []
     shown: list[int] = []
@@ -135,7 +137,9 @@ def _write_excerpt(
     for position in positions:
         left = max_chars - used_chars
         is_named = position in named
-        text = writer.group_text(position) if is_named else ""
+        text = ""
+        if is_named:
+            text = writer.group_text(position)
         if is_named and (not texts or len(text) <= left):
             shown.append(position)
         else:
@@ -166,7 +170,9 @@ def _write_excerpt(
 def _format_omitted(group: ClassGroup, writer: SurveyWriter) -> str:
     """Return the title of a group, and whether it has subclasses."""
     title = writer.format_title(group)
-    return f"{title} with subclasses" if len(group.members) > 1 else title
+    if len(group.members) > 1:
+        return f"{title} with subclasses"
+    return title
 
 
 def _title_of(group: ClassGroup, names: ClassNames) -> str:
@@ -220,7 +226,9 @@ class AssumptionReply(Reply):
     @classmethod
     def _read_text(cls, data: object) -> object:
         """Read a text as what was taken, as replies of earlier versions have it."""
-        return {"taken": data, "others": []} if isinstance(data, str) else data
+        if isinstance(data, str):
+            return {"taken": data, "others": []}
+        return data
 
 
 class DraftReply(Reply):
@@ -248,10 +256,11 @@ def find_draft_problems(draft: Draft, mentions: Mentions, part: Part) -> Iterato
         return
     try:
         form = validate_query(draft.sparql).form
-        if form not in ("select", "ask"):
-            yield f"the query is a {form.upper()}, but only SELECT and ASK can be used here"
     except GraphError as error:
         yield error.message
+        return
+    if form not in ("select", "ask"):
+        yield f"the query is a {form.upper()}, but only SELECT and ASK can be used here"
 
 
 @agent("drafter", check=find_draft_problems, kind="model")
@@ -304,8 +313,12 @@ def _list_readings(assumptions: Iterable[AssumptionReply]) -> Iterator[Reading]:
     """
     for assumption in assumptions:
         taken = " ".join(assumption.taken.split())
-        others = dict.fromkeys(" ".join(other.split()) for other in assumption.others)
-        for other in [each for each in others if each not in ("", taken)][:MAX_OTHER_READINGS]:
+        others: dict[str, None] = {}
+        for text in assumption.others:
+            other = " ".join(text.split())
+            if other not in ("", taken):
+                others[other] = None
+        for other in list(others)[:MAX_OTHER_READINGS]:
             yield Reading(taken, other)
 
 
@@ -326,8 +339,10 @@ def _find_missing_decision(missing: str, reason: str, more: Sequence[str], part:
     names = _names_of(part)
     if missing.strip() or names.find_all(more):
         return ""
+    if not more and reason.strip():
+        return ""
     if not more:
-        return "" if reason.strip() else "there is no query, and missing is empty"
+        return "there is no query, and missing is empty"
     problem = f"nothing more can be shown of {list_first(more)}"
     if names.titles:
         known = list_first(names.titles.values(), MAX_NAMED_CLASSES)
@@ -432,7 +447,9 @@ def format_result(executed: Executed, max_rows: int, prefixes: Prefixes = ()) ->
         heading += _count_distinct(executed)
     lines = [heading, *contradictions]
     for finding in executed.findings:
-        bullet = "!" if finding.wrong else "-"
+        bullet = "-"
+        if finding.wrong:
+            bullet = "!"
         lines.append(f"{bullet} {finding}")
     columns = [f"?{column}" for column in executed.columns]
     shown_rows: Sequence[Sequence[Term | None]] = executed.rows[:max_rows]
@@ -457,7 +474,9 @@ def _count_distinct(executed: Executed) -> str:
         different = {row[position] for row in executed.rows} - {None}
         if 0 < len(different) < len(executed.rows):
             texts.append(f"{len(different)} different ?{column}")
-    return f", with {', '.join(texts)}" if texts else ""
+    if texts:
+        return f", with {', '.join(texts)}"
+    return ""
 
 
 def _format_terms(
@@ -505,15 +524,17 @@ def is_open(mentions: Mentions, drafted: Draft, executed: Executed) -> bool:
     graphs, 16 had one. No sign is a union, a negation, a subquery, a group, or a large result.
     An assumption leaves nothing open: the other readings are offered to the person.
     """
-    is_doubtful = not all(finding.settled for finding in executed.findings)
-    if executed.error or executed.contradictions or is_doubtful:
+    if executed.error or executed.contradictions:
+        return True
+    if not all(finding.settled for finding in executed.findings):
         return True
     is_empty = not executed.rows or has_nothing(executed.rows[0])
     if executed.truth is False or (executed.truth is None and is_empty):
         return True
+    if drafted.asked == "one" and len(executed.rows) > 1:
+        return True
     return (
-        (drafted.asked == "one" and len(executed.rows) > 1)
-        or _lacks_number(mentions, drafted.sparql)
+        _lacks_number(mentions, drafted.sparql)
         or not _uses_names(mentions, drafted.sparql)
         or _selects_label(drafted.sparql)
     )

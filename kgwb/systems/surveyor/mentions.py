@@ -8,7 +8,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import cached_property, lru_cache
-from itertools import chain
 from typing import Self
 
 from rdflib import Literal, URIRef
@@ -110,7 +109,10 @@ class ClassNames:
         The prefixes are those of the writer. The names are kept, because each question needs them
         several times.
         """
-        classes = [(each.iri, each.name) for each in writer.survey.classes if each.iri]
+        classes = []
+        for each in writer.survey.classes:
+            if each.iri:
+                classes.append((each.iri, each.name))
         return cls(tuple(classes), writer.prefixes)
 
     def find(self, text: str) -> tuple[URIRef, ...]:
@@ -125,8 +127,11 @@ class ClassNames:
         without_number = re.sub(r" \d+$", "", text)
         by_identity, by_name, by_folded_text = self._classes_by_text
         for wanted in (text, without_number):
-            found = by_identity.get(wanted) or by_name.get(wanted)
-            found = found or by_folded_text.get(wanted.casefold())
+            found = (
+                by_identity.get(wanted)
+                or by_name.get(wanted)
+                or by_folded_text.get(wanted.casefold())
+            )
             if found:
                 return tuple(found)
         return ()
@@ -136,7 +141,10 @@ class ClassNames:
 
         The order is that of the texts. Texts that mean no class are left out.
         """
-        return tuple(dict.fromkeys(chain.from_iterable(map(self.find, texts))))
+        found: dict[URIRef, None] = {}
+        for text in texts:
+            found.update(dict.fromkeys(self.find(text)))
+        return tuple(found)
 
 
 def titles_to_choose_from(writer: SurveyWriter) -> tuple[str, ...]:
@@ -148,7 +156,8 @@ def titles_to_choose_from(writer: SurveyWriter) -> tuple[str, ...]:
     titles: dict[str, None] = {}
     for group in writer.groups:
         if group.top_class.iri:
-            titles.update(dict.fromkeys(map(title_of.__getitem__, iris_of(group))))
+            for iri in iris_of(group):
+                titles[title_of[iri]] = None
     return tuple(titles)[:MAX_TITLES]
 
 
@@ -171,10 +180,11 @@ def choose_titles(names: Iterable[str], titles: Iterable[str]) -> tuple[str, ...
         titles_by_name[TITLE_ENDING.sub("", title).casefold()].append(title)
     chosen: dict[str, None] = {}
     for name in names:
-        folded = name.casefold()
-        meant = titles_by_folded.get(folded) or titles_by_name.get(folded) or []
         if name in known_titles:
             meant = [name]
+        else:
+            folded = name.casefold()
+            meant = titles_by_folded.get(folded) or titles_by_name.get(folded) or []
         chosen.update(dict.fromkeys(meant))
     return tuple(chosen)
 
@@ -226,7 +236,8 @@ def find_mentions(
     names = _clean_names(reply.names)[:MAX_NAMES]
     full_question = " ".join(reply.question.split()) or question
     known_classes = choose_titles(reply.classes, classes)
-    return Mentions(full_question, tuple(map(Mention, names)), known_classes, reply.reason)
+    mentions = tuple(map(Mention, names))
+    return Mentions(full_question, mentions, known_classes, reply.reason)
 
 
 def _describe_turns(dialogue: Dialogue) -> list[dict[str, object]]:
@@ -248,7 +259,9 @@ def _describe_turns(dialogue: Dialogue) -> list[dict[str, object]]:
 
 def _clean_names(names: Iterable[str]) -> list[str]:
     """Return names in one line each, cut at MAX_NAME_CHARS; without empty and repeated ones."""
-    cleaned = [" ".join(name.split())[:MAX_NAME_CHARS] for name in names]
+    cleaned = []
+    for name in names:
+        cleaned.append(" ".join(name.split())[:MAX_NAME_CHARS])
     return list(dict.fromkeys(filter(None, cleaned)))
 
 
@@ -282,10 +295,13 @@ def drop_unrelated(
     if not exact or len(exact) == len(fitting):
         return replace(retrieved, candidates=tuple(fitting))
     names = ClassNames.of_survey(writer)
-    wanted = chain(chosen, *(candidate.types for candidate in exact))
+    wanted = list(chosen)
+    for candidate in exact:
+        wanted += candidate.types
     classes = set(names.find_all(wanted))
     related = set(classes)
-    for members in map(iris_of, writer.groups):
+    for group in writer.groups:
+        members = iris_of(group)
         if not classes.isdisjoint(members):
             related.update(members)
     kept = []
@@ -319,7 +335,10 @@ def find_values(
     candidates are looked up, and the predicates of MAX_CANDIDATES_WITH_RELATIONS at most.
     """
     limit = SurveyorSettings.of_run(run).name_candidates
-    fitting = [each for each in retrieved.candidates if _has_codes_of(name, each.label)]
+    fitting = []
+    for candidate in retrieved.candidates:
+        if _has_codes_of(name, candidate.label):
+            fitting.append(candidate)
     candidates = _alternate_types(fitting)[:limit]
     candidate_iris = {candidate.iri for candidate in retrieved.candidates}
     values: dict[tuple[URIRef, Term], ValueMatch] = {}
@@ -383,7 +402,10 @@ def find_comments(name: str, notes: Iterable[tuple[URIRef, str]]) -> tuple[tuple
     words = normalize(name)
     if len(words) < 2:
         return ()
-    found = [(iri, note) for iri, note in notes if f" {words} " in f" {normalize(note)} "]
+    found = []
+    for iri, note in notes:
+        if f" {words} " in f" {normalize(note)} ":
+            found.append((iri, note))
     return tuple(found[:MAX_COMMENTS])
 
 
@@ -397,7 +419,8 @@ def _alternate_types(candidates: Iterable[Candidate]) -> list[Candidate]:
     ranks: dict[Candidate, tuple[bool, int]] = {}
     counts = Counter[tuple[str, ...]]()
     for candidate in candidates:
-        ranks[candidate] = (candidate.score < 1, counts[candidate.types])
+        is_inexact = candidate.score < 1
+        ranks[candidate] = (is_inexact, counts[candidate.types])
         counts[candidate.types] += 1
     return sorted(ranks, key=ranks.__getitem__)
 
@@ -441,10 +464,13 @@ def _look_up_terms(
         used.append(UsedTerms(candidate.iri, **named))
         relations = [name for _, name in named.get("predicates", ())]
         relations += [f"{name} (incoming)" for _, name in named.get("incoming", ())]
-        types_of_it = tuple(dict.fromkeys(name for _, name in named["classes"]))
-        types_of_it = types_of_it or candidate.types
-        relations_of_it = tuple(dict.fromkeys(relations)) or candidate.relations
-        described.append(replace(candidate, types=types_of_it, relations=relations_of_it))
+        types_of_it = dict.fromkeys(name for _, name in named["classes"])
+        new_candidate = replace(
+            candidate,
+            types=tuple(types_of_it) or candidate.types,
+            relations=tuple(dict.fromkeys(relations)) or candidate.relations,
+        )
+        described.append(new_candidate)
     return described, tuple(used)
 
 
@@ -470,14 +496,19 @@ def format_mentions(mentions: Mentions, prefixes: Prefixes) -> str:
         if not mention.candidates and not mention.values and not mention.comments:
             heading += ": nothing found"
         lines.append(heading)
-        lines_of_values: dict[bool, list[str]] = {True: [], False: []}
+        exact_values = []
+        other_values = []
         for match in mention.values:
             text = _format_value(match, text_of[match.value], prefix_of)
-            lines_of_values[match.exact].append(f"  {text}")
-        lines += lines_of_values[True]
+            if match.exact:
+                exact_values.append(f"  {text}")
+            else:
+                other_values.append(f"  {text}")
+        lines += exact_values
         for candidate in mention.candidates:
-            lines.append(f"  {_format_candidate(candidate, used.get(candidate.iri), prefix_of)}")
-        lines += lines_of_values[False]
+            text = _format_candidate(candidate, used.get(candidate.iri), prefix_of)
+            lines.append(f"  {text}")
+        lines += other_values
         for iri, comment in mention.comments:
             said = quote_text(comment, MAX_COMMENT_CHARS)
             lines.append(f"  stands in the description of {to_curie(iri, prefix_of)}: {said}")
@@ -529,9 +560,13 @@ def _format_candidate(
     text = f"{to_curie(candidate.iri, prefix_of)} {', '.join(quoted)}".rstrip()
     if used is None:
         types = ", ".join(quote_text(name) for name in candidate.types[:MAX_SHOWN_TYPES])
-        return f"{text}, {types}" if types else text
+        if types:
+            return f"{text}, {types}"
+        return text
     if used.classes:
-        classes = [to_curie(iri, prefix_of) for iri, _ in used.classes[:MAX_SHOWN_TYPES]]
+        classes = []
+        for iri, _ in used.classes[:MAX_SHOWN_TYPES]:
+            classes.append(to_curie(iri, prefix_of))
         text += f" a {', '.join(classes)}"
     predicates = [_format_predicate(*term, prefix_of) for term in used.predicates]
     predicates += [f"^{_format_predicate(*term, prefix_of)}" for term in used.incoming]

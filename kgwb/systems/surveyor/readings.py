@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from itertools import chain, permutations
+from itertools import permutations
 
 from rdflib import RDF, RDFS, URIRef
 
@@ -71,7 +71,9 @@ def choose_readings(
         has_empty_column = any(set(column) == {None} for column in zip(*rows, strict=True))
         if is_same or has_empty_column or all(map(has_nothing, rows)):
             continue
-        texts = [format_row(row, names) for row in rows[:MAX_READING_ROWS]]
+        texts = []
+        for row in rows[:MAX_READING_ROWS]:
+            texts.append(format_row(row, names))
         if len(rows) > MAX_READING_ROWS:
             more = pluralize(len(rows) - MAX_READING_ROWS, "more row")
             texts.append(f"and at least {more}" if result.cut else f"and {more}")
@@ -122,7 +124,8 @@ def _with_ties(executed: Executed) -> Iterator[Reading]:
     """Yield the result with all rows that are level with the last one within the LIMIT."""
     more = sum(finding.more_rows for finding in executed.findings)
     if more:
-        query = select_also(executed.sparql, "", len(executed.rows) + more)
+        limit = len(executed.rows) + more
+        query = select_also(executed.sparql, "", limit)
         yield Reading(
             "exactly as many as asked for", "all that are level with the last one as well", query
         )
@@ -136,7 +139,9 @@ def _with_measure(executed: Executed) -> Iterator[Reading]:
     """
     clauses = split_clauses(executed.sparql)
     columns = [f"?{column}" for column in executed.columns]
-    expressions = {f"?{name}": expression.strip() for expression, name in clauses.aliases}
+    expressions = {}
+    for expression, name in clauses.aliases:
+        expressions[f"?{name}"] = expression.strip()
     decided = AGGREGATE_IN_HAVING.findall(clauses.modifiers)
     if executed.measure:
         decided = [executed.measure]
@@ -145,22 +150,29 @@ def _with_measure(executed: Executed) -> Iterator[Reading]:
     measure, *others = dict.fromkeys(decided) or [""]
     deciding = {measure} if others or not clauses.limit else set(clauses.order_by)
     if clauses.order_by or measure in expressions.values():
-        kept = [each for each in columns if deciding.isdisjoint((each, expressions.get(each)))]
+        kept = []
+        for each in columns:
+            if deciding.isdisjoint((each, expressions.get(each))):
+                kept.append(each)
         if 0 < len(kept) < len(columns):
             query = _wrap(executed.sparql, kept)
             yield Reading("with what decided as a column", "without what decided", query)
             return
     if measure and not others and measure not in columns and not expressions:
-        column = measure if VARIABLE.fullmatch(measure) else f"({measure} AS ?number)"
+        column = f"({measure} AS ?number)"
+        if VARIABLE.fullmatch(measure):
+            column = measure
         query = select_also(executed.sparql, column)
         yield Reading("without what decided", "with what decided as a column", query)
 
 
 def _by_text_or_link(sparql: str, writer: SurveyWriter) -> Iterator[Reading]:
     """Yield the query with a link in the place of the text that stands for it, or the reverse."""
-    pairs = [permutations((found.text, found.link)) for found in writer.survey.texts_of_links]
-    # Several classes may have the same pair.
-    for used, other in dict.fromkeys(chain.from_iterable(pairs)):
+    pairs: dict[tuple[URIRef, ...], None] = {}
+    for found in writer.survey.texts_of_links:
+        # Several classes may have the same pair.
+        pairs.update(dict.fromkeys(permutations((found.text, found.link))))
+    for used, other in pairs:
         parts = re.split(_written(used, writer), sparql)
         if len(parts) > 1:
             query = bracket_iri(other).join(parts)
@@ -184,7 +196,8 @@ def _by_subclasses(sparql: str, writer: SurveyWriter) -> Iterator[Reading]:
             typed = TYPED.format(_written(surveyed.iri, writer))
             query = re.sub(typed, "rdf:type/rdfs:subClassOf* ", query)
     if query != sparql:
-        query = add_missing_prefixes(query, (("rdf", str(RDF)), ("rdfs", str(RDFS))))
+        prefixes = (("rdf", str(RDF)), ("rdfs", str(RDFS)))
+        query = add_missing_prefixes(query, prefixes)
         yield Reading("only with the class itself as type", "with subclasses", query)
 
 

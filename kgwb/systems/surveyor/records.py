@@ -98,7 +98,8 @@ class Mention(Record):
 
     def __str__(self) -> str:
         labels = [candidate.label for candidate in self.candidates]
-        labels += [str(match.value) for match in self.values]
+        for match in self.values:
+            labels.append(str(match.value))
         return f"{self.name}: {list_first(labels, 3) or 'nothing'}"
 
 
@@ -163,7 +164,9 @@ class Draft(Record):
     def __str__(self) -> str:
         if self.sparql:
             columns = list_first(self.columns, 3)
-            return f"{self.asked}: {columns}" if columns else self.asked
+            if columns:
+                return f"{self.asked}: {columns}"
+            return self.asked
         if self.more:
             return f"asks to see {list_first(self.more)}"
         return f"{NOT_IN_GRAPH}: {self.missing}"
@@ -228,7 +231,9 @@ def format_row(row: Row, names: Mapping[URIRef, str]) -> str:
     """
     cells = []
     for cell in row:
-        text = "" if cell is None else str(cell)
+        text = ""
+        if cell is not None:
+            text = str(cell)
         cells.append(names.get(cell, text) if isinstance(cell, URIRef) else text)
     return " · ".join(cells)
 

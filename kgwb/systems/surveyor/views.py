@@ -48,7 +48,9 @@ def render_mentions(mentions: records.Mentions, context: RenderContext) -> Html:
         _render_labelled("about", ", ".join(mentions.classes)),
         render_explanation(mentions.reason),
     )
-    found = [render(mention, context) for mention in mentions.found]
+    found = []
+    for mention in mentions.found:
+        found.append(render(mention, context))
     return join(head, *found)
 
 
@@ -65,7 +67,9 @@ def render_mention(mention: records.Mention, context: RenderContext) -> Html:
     head = div("band", tag("b", shorten(mention.name)))
     if not rows:
         return head
-    items = [tag("li", div("cand plain", row)) for row in rows]
+    items = []
+    for row in rows:
+        items.append(tag("li", div("cand plain", row)))
     return join(head, tag("ol", *items, class_="rows"))
 
 
@@ -85,8 +89,10 @@ def render_draft(draft: records.Draft, context: RenderContext) -> Html:
             render_query(draft.sparql, context),
             render_term_labels(draft.sparql, context),
         ]
-        parts += [_render_labelled("assumed", text) for text in draft.assumptions]
-        parts += [_render_labelled("or", str(reading)) for reading in draft.readings]
+        for text in draft.assumptions:
+            parts.append(_render_labelled("assumed", text))
+        for reading in draft.readings:
+            parts.append(_render_labelled("or", str(reading)))
         parts.append(render_explanation(draft.reason))
     else:
         parts.append(note(f"Not in this graph: {draft.missing or draft.reason}"))
@@ -106,11 +112,14 @@ def render_query_result(executed: records.Executed, context: RenderContext) -> H
     else:
         head = div("b", shorten(str(executed)))
     parts = [head]
-    told = [("b", text) for text in executed.contradictions]
-    told += [("b" if each.wrong else "bdi", each.text) for each in executed.findings]
-    if told:
-        items = [tag("li", tag(element, shorten(text))) for element, text in told]
-        parts.append(tag("ul", *items))
+    findings = []
+    for text in executed.contradictions:
+        findings.append(tag("li", tag("b", shorten(text))))
+    for finding in executed.findings:
+        element = "b" if finding.wrong else "bdi"
+        findings.append(tag("li", tag(element, shorten(finding.text))))
+    if findings:
+        parts.append(tag("ul", *findings))
 
     rows = []
     for row in executed.rows[:MAX_ROWS]:
