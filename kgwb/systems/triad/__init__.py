@@ -146,10 +146,10 @@ def attempt_query(place: str, question: str, before: tuple[Attempt, ...], run: R
         if not attempt.linked:
             attempt = _link_attempt(attempt, question, failed, run)
         if not attempt.fault:
-            construct = _choose_filled_query
             if TriadSettings.of_run(run).ablation == "no_query_choice":
-                construct = _write_executable_query
-            attempt = construct(attempt, question, failed, run)
+                attempt = _write_executable_query(attempt, question, failed, run)
+            else:
+                attempt = _choose_filled_query(attempt, question, failed, run)
     except InvalidReplyError as error:
         if not has_form(error) and not TriadSettings.of_run(run).own_knowledge:
             raise
@@ -166,7 +166,9 @@ def _begin_attempt(before: Sequence[Attempt]) -> Attempt:
     if not before or before[-1].back == "parsing":
         return Attempt((), ())
     last = before[-1]
-    return Attempt(last.triplets, () if last.back == "linking" else last.linked)
+    if last.back == "linking":
+        return Attempt(last.triplets, ())
+    return Attempt(last.triplets, last.linked)
 
 
 def _link_attempt(attempt: Attempt, question: str, failed: Faults, run: Run) -> Attempt:

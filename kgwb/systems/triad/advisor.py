@@ -103,7 +103,9 @@ def answer_from_own_knowledge(question: str, asked: AnswerType, reason: str, run
     prompt = prompt_of_guidelines(subtask, run)
     check = Check("True or False", find_problem)
     reply = ask_until_valid(prompt, {"question": question}, KnowledgeReply, run, check)
-    text = reply.answer.strip() if reply else ""
+    text = ""
+    if reply:
+        text = reply.answer.strip()
     if not text:
         return Answer(kind, reason=reason)
     value = _make_value(text, asked)

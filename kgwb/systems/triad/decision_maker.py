@@ -303,8 +303,11 @@ def choose_query(queries: Queries, question: str, failed: Faults, run: Run) -> C
         task = ChoiceTask(prompt, "query", by_text, ChosenQueryReply, 1, 1)
         variables["queries"] = "\n".join(by_text)
     else:
-        fewest = 0 if may_refuse else 1
-        prompt = "triad/query_choice_judgement" if may_refuse else "triad/query_choice"
+        fewest = 1
+        prompt = "triad/query_choice"
+        if may_refuse:
+            fewest = 0
+            prompt = "triad/query_choice_judgement"
         task = ChoiceTask(prompt, "query", number_options(kept), ChoiceReply, fewest, 1)
         variables |= {"queries": _number_queries(kept), "most": 1}
     return choose(task, variables, failed, run)
@@ -355,7 +358,10 @@ def link_triplets(
     for mention, candidates in zip(mentions, candidates_by_mention, strict=True):
         choice = choose_entities(candidates, mention, question, failed, run)
         entity_choices.append(choice)
-        vertices = [option.iri for option in choice.chosen if isinstance(option, Candidate)]
+        vertices = []
+        for option in choice.chosen:
+            if isinstance(option, Candidate):
+                vertices.append(option.iri)
         terms[mention] = tuple(vertices)
     if not all(terms.values()):
         return tuple(entity_choices)
@@ -454,7 +460,9 @@ def sample_reached_terms(
         return {}
     [known] = known_ends
     [unknown] = [end for end in triplet.ends if end != known]
-    forward_direction = "out" if known == triplet.subject else "in"
+    forward_direction = "in"
+    if known == triplet.subject:
+        forward_direction = "out"
     patterns = []
     for relation in choice.chosen:
         if not isinstance(relation, Relation):
@@ -465,7 +473,10 @@ def sample_reached_terms(
             patterns.append(f"?_v {predicate} ?_x")
         if settings.as_written or not is_forward:
             patterns.append(f"?_x {predicate} ?_v")
-    named_terms = [term for term in ends[known] if not isinstance(term, BNode)]
+    named_terms = []
+    for term in ends[known]:
+        if not isinstance(term, BNode):
+            named_terms.append(term)
     where = f"{values_clause('?_v', named_terms)} {union_clause(patterns)}"
     limit = settings.join_sample
     result = run.kg.select(f"SELECT DISTINCT ?_x WHERE {{ {where} }} LIMIT {limit}")
@@ -499,7 +510,9 @@ def add_examples(
         term = reached.get((relation.iri, relation.direction))
         if isinstance(term, Literal) and are_named:
             continue
-        example = shown[term] if term is not None else ""
+        example = ""
+        if term is not None:
+            example = shown[term]
         with_examples.append(replace(relation, example=example))
     return with_examples
 
@@ -519,7 +532,9 @@ def _find_reached(
         if not predicates or not terms:
             continue
         is_forward = is_subject == (direction == "out")
-        pattern = "?v ?p ?x" if is_forward else "?x ?p ?v"
+        pattern = "?x ?p ?v"
+        if is_forward:
+            pattern = "?v ?p ?x"
         where = f"{values_clause('?v', terms)} {values_clause('?p', predicates)} {pattern}"
         group = f"SELECT ?p (MIN(?x) AS ?first) WHERE {{ {where} }} GROUP BY ?p"
         for predicate, first in run.kg.select(group).rows:
@@ -603,11 +618,15 @@ def combine_options(choices: Sequence[Choice]) -> list[list[Option]]:
     in lexicographic order are made, since their number grows exponentially. A choice without
     options leaves no combination.
     """
-    ranks_of_choices = [range(len(choice.chosen)) for choice in choices]
+    ranks_of_choices = []
+    for choice in choices:
+        ranks_of_choices.append(range(len(choice.chosen)))
     rank_combinations = islice(product(*ranks_of_choices), MAX_COMBINATIONS)
     combinations = []
     for ranks in sorted(rank_combinations, key=sum):
-        options = [choice.chosen[rank] for choice, rank in zip(choices, ranks, strict=True)]
+        options = []
+        for choice, rank in zip(choices, ranks, strict=True):
+            options.append(choice.chosen[rank])
         combinations.append(options)
     return combinations
 
@@ -674,7 +693,9 @@ def fetch_terms(sparql: str, run: Run) -> tuple[Term, ...]:
     kind = analyze_query(sparql).kind
     try:
         if kind == "boolean":
-            return (Literal(True),) if run.kg.ask(sparql) else ()
+            if run.kg.ask(sparql):
+                return (Literal(True),)
+            return ()
         rows = run.kg.select(sparql).rows
     except (QueryError, GraphTimeoutError) as error:
         run.note(f"a query could not be run: {error.message}")

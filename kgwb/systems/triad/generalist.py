@@ -153,7 +153,10 @@ def find_slot_problems(
     except GraphError as error:
         yield error.message
         return
-    terms = {term for term in chain.from_iterable(query.patterns) if not term.startswith("?")}
+    terms = set()
+    for term in chain.from_iterable(query.patterns):
+        if not term.startswith("?"):
+            terms.add(term)
     has_unknown_predicate = any(predicate.startswith("?") for _, predicate, _ in query.patterns)
     if not allows_more and (has_unknown_predicate or terms - slots):
         yield "a triple is none of the triplets; compare a value in a FILTER"
@@ -251,7 +254,10 @@ def _find_triplet(subject: str, relation: str, object_: str, triplets: Triplets)
     triplet with the ends in the same order goes before one with the ends swapped.
     """
     for ends in ((subject, object_), (object_, subject)):
-        between = {each.relation: each for each in triplets if each.ends == ends}
+        between = {}
+        for triplet in triplets:
+            if triplet.ends == ends:
+                between[triplet.relation] = triplet
         name = _match_name(relation, between)
         if name is not None:
             return between[name]
@@ -360,7 +366,9 @@ def _read_triplets(reply: TripletsReply) -> Triplets:
     triplets: dict[Triplet, None] = {}
     for texts in reply.triplets:
         padded = [*texts, "", "", ""]
-        parts = [" ".join(text.split()) for text in padded]
+        parts = []
+        for text in padded:
+            parts.append(" ".join(text.split()))
         if any(parts[3:]):
             parts = ["", "", ""]
         triplets[Triplet(*parts[:3])] = None
@@ -425,7 +433,10 @@ def write_query(
     """
     shown = {}
     for choice in linked:
-        uris = [option.iri for option in choice.chosen if isinstance(option, Candidate | Relation)]
+        uris = []
+        for option in choice.chosen:
+            if isinstance(option, Candidate | Relation):
+                uris.append(option.iri)
         shown[choice.of] = list(dict.fromkeys(map(str, uris)))
     variables = {
         "question": question,
@@ -458,4 +469,6 @@ def classify_answer_type(question: str, run: Run) -> AnswerType:
         prompt = "triad/answer_type_reasoned"
         reply_class = PublishedTypeReply
     reply = ask_until_valid(prompt, {"question": question}, reply_class, run)
-    return typing.cast(AnswerType, reply.type.strip("<>")) if reply else "select"
+    if reply:
+        return typing.cast(AnswerType, reply.type.strip("<>"))
+    return "select"

@@ -79,7 +79,9 @@ def _linking_steps(run: Run) -> list[Step]:
 
 def _step_key(agent: str, subject: str = "") -> str:
     """Return the key of an agent's step in the first attempt, for a subject if one is given."""
-    place = f"{FIRST_ATTEMPT}/{subject}" if subject else FIRST_ATTEMPT
+    place = FIRST_ATTEMPT
+    if subject:
+        place = f"{FIRST_ATTEMPT}/{subject}"
     return f"{agent}[{place}]"
 
 
@@ -170,7 +172,9 @@ def make_vertex_rung(run: Run, gold: GoldQuery) -> Rung | None:
             found = RetrievedCandidates(mention, (vertex, *candidates), "gold")
             values[_step_key("entity_retriever", mention)] = found
         values[_step_key("entity_choice", mention)] = Choice(mention, (vertex,), "gold")
-    return Rung(blamed, values) if values else None
+    if values:
+        return Rung(blamed, values)
+    return None
 
 
 def make_relation_rung(run: Run, gold: GoldQuery) -> Rung | None:
@@ -200,7 +204,9 @@ def make_relation_rung(run: Run, gold: GoldQuery) -> Rung | None:
             relation = Relation(iri, gold.names.get(pattern[1], str(iri)), direction)
             values[_step_key("relations", subject)] = (relation, *(found or ()))
         values[_step_key("relation_choice", subject)] = Choice(subject, (relation,), "gold")
-    return Rung(blamed, values) if values else None
+    if values:
+        return Rung(blamed, values)
+    return None
 
 
 def _find_relation(
@@ -226,7 +232,9 @@ def make_template_rung(run: Run, gold: GoldQuery) -> Rung | None:
     if alignment is None or query.filters or not is_conjunctive:
         return None
     targets = [end for end, term in alignment.ends.items() if term == gold.target]
-    target = targets[0] if targets else ""
+    target = ""
+    if targets:
+        target = targets[0]
     head = {
         "boolean": "ASK",
         "count": f"SELECT (COUNT(DISTINCT {target}) AS ?count) WHERE",

@@ -81,7 +81,9 @@ class Relation(Record):
     """What stands in a query, if it leads over a list that a named end is in; else the predicate."""
 
     def __str__(self) -> str:
-        arrow = "→" if self.direction == "out" else "←"
+        arrow = "←"
+        if self.direction == "out":
+            arrow = "→"
         return f"{arrow} {self.name}"
 
 

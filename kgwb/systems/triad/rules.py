@@ -65,7 +65,9 @@ def choose_relations(
     for candidate in relations:
         candidate_subject, name, _ = candidate["triple"]
         wording = compare_wordings(relation, name)
-        direction: Direction = "out" if candidate_subject == subject else "in"
+        direction: Direction = "in"
+        if candidate_subject == subject:
+            direction = "out"
         if name not in similar or wording.contradicts(direction):
             continue
         if wording.direction == direction or name not in chosen:
@@ -75,7 +77,9 @@ def choose_relations(
     similarity_of = dict(zip(similar, similarities, strict=True))
     ranked = sorted(chosen, key=lambda name: -similarity_of[name])
     numbers = [chosen[name] for name in ranked[:most]]
-    reason = "the names most like it" if numbers else "no name is like it"
+    reason = "no name is like it"
+    if numbers:
+        reason = "the names most like it"
     return {"reason": reason, "numbers": numbers}
 
 
