@@ -548,14 +548,8 @@ DESCRIBED = """
 )
 @violated_by(TOOLS, "[*vocabulary.labels, *vocabulary.descriptions]", "[*vocabulary.labels]")
 @violated_by(TOOLS, "[*vocabulary.labels, *vocabulary.descriptions]", "[*vocabulary.descriptions]")
-@violated_by(
-    TOOLS, "return add_details(node, sample, local, run) if nodes", "return sample if nodes"
-)
-@violated_by(
-    TOOLS,
-    "return add_details(predicate, sample, local, run) if triples",
-    "return sample if triples",
-)
+@violated_by(TOOLS, "return add_details(node, sample, local, run)", "return sample")
+@violated_by(TOOLS, "return add_details(predicate, sample, local, run)", "return sample")
 @violated_by(
     TOOLS, "    return add_details(entity, observed, local, run)\n", "    return observed\n"
 )
@@ -603,13 +597,13 @@ def test_details_are_names_descriptions_and_triples(name: str) -> None:
 )
 @violated_by(
     TOOLS,
-    "    return add_details(node, sample, local, run) if nodes else sample\n",
-    "    return add_details(node, sample, local, run)\n",
+    "    if not nodes:\n        return sample\n",
+    "",
 )
 @violated_by(
     TOOLS,
-    "    return add_details(predicate, sample, local, run) if triples else sample\n",
-    "    return add_details(predicate, sample, local, run)\n",
+    "    if not triples:\n        return sample\n",
+    "",
 )
 def test_nothing_is_shown_of_what_is_not_in_the_local_graph(name: str) -> None:
     looks = [use("get_node", node="orgx:lynchs_dune"), use("get_edge", predicate="orgx:place")]

@@ -135,7 +135,9 @@ def make_predicate_rung(run: Run, gold: GoldQuery) -> Rung | None:
             name = gold.names.get(pattern[1], str(iri))
             predicate = RankedPredicate(iri, name, direction)
             relations[key] = LinkedRelation(fact, (predicate,))
-    return Rung("relation_linking", relations) if relations else None
+    if not relations:
+        return None
+    return Rung("relation_linking", relations)
 
 
 def make_selection_rung(run: Run, gold: GoldQuery) -> Rung | None:

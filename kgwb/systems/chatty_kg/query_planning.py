@@ -411,9 +411,7 @@ def _answer_table(
     """
     values: dict[Row, Value] = {}
     sparql = []
-    names = []
-    for column in qir.selected:
-        names.append(column.lstrip("?"))
+    names = [column.lstrip("?") for column in qir.selected]
     for query, result in _execute(queries, qir, one_direction, run):
         sparql.append(query.sparql)
         found = make_row_values(query.sparql, names, result.rows, run)
@@ -422,9 +420,13 @@ def _answer_table(
     if not values:
         return Answer(qir.kind, queries=tuple(sparql), reason=NO_ROWS)
     if _asks_for_each(qir):
-        return Answer(qir.kind, _split_rows(values.values(), run), tuple(sparql))
-    titles = tuple(column.lstrip("?").replace("_", " ") for column in qir.columns)
-    return Answer(qir.kind, tuple(values.values()), tuple(sparql), columns=titles)
+        cells = _split_rows(values.values(), run)
+        return Answer(qir.kind, cells, tuple(sparql))
+    titles = []
+    for column in qir.columns:
+        titles.append(column.lstrip("?").replace("_", " "))
+    rows = tuple(values.values())
+    return Answer(qir.kind, rows, tuple(sparql), columns=tuple(titles))
 
 
 def _asks_for_each(qir: QIR) -> bool:
@@ -434,7 +436,8 @@ def _asks_for_each(qir: QIR) -> bool:
 
 def _split_rows(rows: Collection[Value], run: Run) -> tuple[Value, ...]:
     """Return a value for each cell of the values of rows, with the triples of its row that have it."""
-    labels = label_terms(chain.from_iterable(row.terms for row in rows), run)
+    cells = chain.from_iterable(row.terms for row in rows)
+    labels = label_terms(cells, run)
     values: dict[Term, Value] = {}
     for row in rows:
         for cell in row.terms:

@@ -82,8 +82,7 @@ def link_relations(qir: QIR, links: Sequence[Link], run: Run) -> tuple[LinkedRel
         waiting.sort(key=lambda fact: not fact.states_type)
     linked: dict[Fact, LinkedRelation] = {}
     while waiting:
-        reached = [fact for fact in waiting if not paths.keys().isdisjoint(fact.ends)]
-        fact = reached[0] if reached else waiting[0]
+        fact = _choose_next_fact(waiting, paths)
         waiting.remove(fact)
         paths_to_ends: PathsByEnd = {}
         if settings.links_joins or not linked_ends.isdisjoint(fact.ends):
@@ -103,6 +102,14 @@ def link_relations(qir: QIR, links: Sequence[Link], run: Run) -> tuple[LinkedRel
         else:
             paths[new_end] = _keep_leading_paths(extended, run)
     return tuple(linked[fact] for fact in qir.facts)
+
+
+def _choose_next_fact(waiting: Sequence[Fact], paths: Mapping[str, Sequence[Path]]) -> Fact:
+    """Return the first waiting fact with an end that a path leads to; the first of all if there is none."""
+    for fact in waiting:
+        if not paths.keys().isdisjoint(fact.ends):
+            return fact
+    return waiting[0]
 
 
 def _begin_paths(terms: TermByEnd, links: Sequence[Link]) -> dict[str, list[Path]]:
@@ -300,7 +307,9 @@ def link_relation(fact: Fact, paths: PathsByEnd, run: Run) -> LinkedRelation:
     if connecting is None or settings.linked_ends == "connecting_first":
         found.update(_find_predicates_at_ends(fact, paths, run))
     memberships = {iri for iri, _ in found if is_of_container(iri) and not settings.whole_graph}
-    left_out = memberships.union(predicate.iri for predicate in type_predicates)
+    left_out = set(memberships)
+    for predicate in type_predicates:
+        left_out.add(predicate.iri)
     found = {pair for pair in found if pair[0] not in left_out}
     pairs = _without_literal_subjects(found, fact, paths)
     ranked = _rank_predicates(pairs, fact.relation, run) + type_predicates
@@ -396,9 +405,11 @@ def _find_type_predicates(fact: Fact, paths: PathsByEnd, run: Run) -> list[Ranke
             classes.setdefault(predicate, []).append(class_iri)
     iris = sorted(classes)
     names = run.kg.names(iris)
-    return [
-        RankedPredicate(iri, names[iri], "out", 1.0, tuple(sorted(classes[iri]))) for iri in iris
-    ]
+    predicates = []
+    for iri in iris:
+        with_instances = tuple(sorted(classes[iri]))
+        predicates.append(RankedPredicate(iri, names[iri], "out", 1.0, with_instances))
+    return predicates
 
 
 def _find_connecting_predicates(fact: Fact, paths: PathsByEnd, run: Run) -> set[Pair] | None:
@@ -436,10 +447,11 @@ def _find_predicates_at_ends(fact: Fact, paths: PathsByEnd, run: Run) -> set[Pai
     """
     patterns = []
     for end, paths_to_end in paths.items():
-        outgoing, incoming = PREDICATE_VARIABLES.values()
+        outgoing = PREDICATE_VARIABLES["out"]
+        incoming = PREDICATE_VARIABLES["in"]
         if end != fact.subject:
             outgoing, incoming = incoming, outgoing
-        term = paths_to_end[0][1]
+        _, term = paths_to_end[0]
         at_end = [f"?_o {incoming} {term}"]
         if not is_literal(term):
             at_end.insert(0, f"{term} {outgoing} ?_o")
@@ -462,15 +474,18 @@ def _find_pairs_over_containers(
     """
     for end, paths_to_end in paths.items():
         samples = make_sample_clause(paths_to_end, run)
+        _, term = paths_to_end[0]
         for step in product(sorted(memberships - {RDF.rest}), OPPOSITE_DIRECTION):
             membership, direction = step
-            term = paths_to_end[0][1]
             hop = _make_pattern(term, write_membership(membership), "?_n", direction)
             start = f"{samples}{patterns_to_sparql([hop])}"
             patterns = [f"{start} ?_n ?_out ?_o", f"{start} ?_o ?_in ?_n"]
             for onward in select_predicates(patterns, run):
+                pair = (step, onward)
+                if end != fact.subject:
+                    pair = _reverse_pair(pair)
                 if not is_of_container(onward[0]):
-                    yield (step, onward) if end == fact.subject else _reverse_pair((step, onward))
+                    yield pair
 
 
 def _turn_to_wording(ranked: Iterable[RankedPredicate], relation: str) -> list[RankedPredicate]:
@@ -678,8 +693,10 @@ def _select_pairs(samples: str, subject: str, object_: str, run: Run) -> list[No
     rows = run.kg.select(f"SELECT DISTINCT {PAIR_COLUMNS} WHERE {{ {where} }}").rows
     pairs = []
     for row in rows:
-        pairs.append(_read_pair(row))
-    return [pair for pair in pairs if pair and _is_allowed(pair, run)]
+        pair = _read_pair(row)
+        if pair is not None and _is_allowed(pair, run):
+            pairs.append(pair)
+    return pairs
 
 
 def _read_pair(cells: Sequence[Term | None]) -> NodePair | None:
@@ -773,7 +790,10 @@ def find_predicates_to_open_end(fact: Fact, paths: PathsByEnd, run: Run) -> list
         return []
     [open_end] = open_ends
     starts_at_subject = open_end == fact.object
-    path = paths[fact.subject if starts_at_subject else fact.object][0]
+    reached_end = fact.object
+    if starts_at_subject:
+        reached_end = fact.subject
+    path = paths[reached_end][0]
     _, start = path
     if is_literal(start):
         return []

@@ -376,10 +376,11 @@ def _complete_from(
     if mentions and about:
         name = mentions[-1].text
         kind = _find_kind(name, kg)
-        of_kind = [
-            each for each in about if "" in (kind, own := _find_kind(each, kg)) or kind == own
-        ]
-        return previous.replace(of_kind[0], name) if of_kind else ""
+        for replaced in about:
+            own_kind = _find_kind(replaced, kg)
+            if kind == own_kind or not kind or not own_kind:
+                return previous.replace(replaced, name)
+        return ""
     if year and YEAR.search(previous):
         return YEAR.sub(year.group(), previous)
     if QUESTION_OPENING.match(fragment):
