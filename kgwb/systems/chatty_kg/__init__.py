@@ -143,11 +143,13 @@ def plan_queries(qir: QIR, question: str, context: Context, run: Run) -> Answer:
     answer = execute_queries(selection, qir, linked, run)
     likely = []
     is_final = bool(selection.queries) or settings.predicate_choice == "pooled"
-    for query in () if is_final else generated.queries:
-        if query.score >= MIN_SIMILARITY and len(query.patterns) == len(qir.facts):
-            likely.append(query)
+    if not is_final:
+        for query in generated.queries:
+            if query.score >= MIN_SIMILARITY and len(query.patterns) == len(qir.facts):
+                likely.append(query)
     for dropped in likely[:1]:
-        given = execute_queries(QuerySelection((dropped,), dropped.predicates), qir, linked, run)
+        selection = QuerySelection((dropped,), dropped.predicates)
+        given = execute_queries(selection, qir, linked, run)
         if given:
             names = ", ".join(dropped.predicates)
             reason = f"predicate_selection dropped “{names}”, which would give: {given}"

@@ -319,8 +319,9 @@ def ask_model_alone(question: str, context: Context, run: Run) -> Answer:
     variables = {"question": question, "dialogue": dialogue}
     reply = try_to_ask("chatty_kg/model_alone", variables, ModelAloneReply, run)
     names: dict[str, None] = {}
-    for answer in reply.answers if reply else ():
-        names[answer.strip()] = None
+    if reply:
+        for answer in reply.answers:
+            names[answer.strip()] = None
     names.pop("", None)
     kind = determine_kind(question, None) or "list"
     values = []
@@ -330,7 +331,7 @@ def ask_model_alone(question: str, context: Context, run: Run) -> Answer:
         elif not values:
             truth = name.casefold() in ("yes", "true")
             values.append(Value(rdflib.Literal(truth), str(truth).lower()))
-    reason = "the model knows no answer"
-    if values:
-        reason = ""
+    reason = ""
+    if not values:
+        reason = "the model knows no answer"
     return Answer(kind, tuple(values), reason=reason, ungrounded=bool(values))

@@ -130,8 +130,11 @@ def make_predicate_rung(run: Run, gold: GoldQuery) -> Rung | None:
         key = f"relation_linking[{fact}]"
         iri = URIRef(pattern[1][1:-1])
         linked = get_output(run, key)
-        ranked = linked.predicates if linked else ()
-        if (iri, direction) not in [(found.iri, found.direction) for found in ranked]:
+        ranked = set()
+        if linked:
+            for found in linked.predicates:
+                ranked.add((found.iri, found.direction))
+        if (iri, direction) not in ranked:
             name = gold.names.get(pattern[1], str(iri))
             predicate = RankedPredicate(iri, name, direction)
             relations[key] = LinkedRelation(fact, (predicate,))
@@ -149,7 +152,9 @@ def make_selection_rung(run: Run, gold: GoldQuery) -> Rung | None:
     patterns = set(_rename_unknowns(run, gold))
     generated = get_output(run, "query_generator")
     selection = get_output(run, "predicate_selection")
-    for query in generated.queries if generated else ():
+    if generated is None:
+        return None
+    for query in generated.queries:
         if set(query.patterns) == patterns:
             if selection and selection.queries == (query,):
                 return None

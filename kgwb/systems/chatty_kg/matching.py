@@ -227,7 +227,10 @@ def _add_values(
             labels = values.get((candidate.iri, relation), ())
             chosen = _choose_labels(labels, question_words)
             text = ", ".join(label[:MAX_VALUE_CHARS] for label in chosen)
-            relations.append(f"{relation}: {text}" if text else relation)
+            shown = relation
+            if text:
+                shown += f": {text}"
+            relations.append(shown)
         candidates.append(replace(candidate, relations=tuple(relations)))
     return replace(retrieved, candidates=tuple(candidates))
 

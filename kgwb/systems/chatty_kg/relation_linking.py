@@ -821,13 +821,16 @@ def _walk_over_node(fact: OpenFact, run: Run) -> Iterator[tuple[NodePair, URIRef
     types = values_clause("?_t", run.kg.vocabulary.types)
     where = f"{{ {union_clause(walks)} }} OPTIONAL {{ {types} {fact.open_end} ?_t ?_c }}"
     rows = run.kg.select(f"SELECT DISTINCT {PAIR_COLUMNS} ?_c WHERE {{ {where} }}").rows
-    for *cells, class_iri in rows:
+    for *cells, kind in rows:
         pair = _read_pair(cells)
         if pair is None or not _is_allowed(pair, run) or _is_way_back(pair):
             continue
         if not fact.starts_at_subject:
             pair = _reverse_pair(pair)
-        yield pair, class_iri if isinstance(class_iri, URIRef) else RDFS.Resource
+        class_iri: URIRef = RDFS.Resource
+        if isinstance(kind, URIRef):
+            class_iri = kind
+        yield pair, class_iri
 
 
 def _write_walk(

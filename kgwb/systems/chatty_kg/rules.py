@@ -142,15 +142,17 @@ def _describe_qir(reading: ParsedQuestion) -> dict[str, Any]:
                 unknowns[end] = None
             else:
                 entities[end] = None
-    comparisons = []
-    for comparison in reading.comparisons:
-        comparisons.append(comparison._asdict())
-    return {
-        **({"comparisons": comparisons} if comparisons else {}),
+    target = reading.target
+    if reading.kind == "boolean":
+        target = ""
+    data: dict[str, Any] = {}
+    if reading.comparisons:
+        data["comparisons"] = [comparison._asdict() for comparison in reading.comparisons]
+    return data | {
         "entities": list(entities),
         "unknowns": list(unknowns),
         "triples": triples,
-        "target": "" if reading.kind == "boolean" else reading.target,
+        "target": target,
         "question_type": reading.kind,
     }
 
@@ -332,9 +334,12 @@ def _select_from_answers(question: str, dialogue: Dialogue) -> str:
         return ""
     asked: str = several[-1]["question"].rstrip("?!. ")
     opening = COUNTED_OPENING.match(asked)
-    if opening and selecting["many"]:
-        asked = f"How many {opening[1] or opening[2] or 'people '}{asked[opening.end() :]}"
-    return f"{asked} and{question[selecting.end() :]}" if opening else ""
+    if opening is None:
+        return ""
+    if selecting["many"]:
+        noun = opening[1] or opening[2] or "people "
+        asked = f"How many {noun}{asked[opening.end() :]}"
+    return f"{asked} and{question[selecting.end() :]}"
 
 
 def rephrase_published(
@@ -572,14 +577,18 @@ def _rank_referents(
     else the first name. If it ``is_topic``, after a question for a person or place, or one with a
     text as its answer, "it" is likelier what that is of. "They" may be one answer or name.
     """
-    answer = [answers] if has_one_answer and answers else []
-    topic = [topics[:1]] if topics else []
     if kind == "several":
-        together = []
         for names in (answers, topics):
             if len(names) > 1:
-                together.append(names)
-        return together[:1] or [*answer, *topic]
+                return [names]
+    answer = []
+    if has_one_answer and answers:
+        answer = [answers]
+    topic = []
+    if topics:
+        topic = [topics[:1]]
+    if kind == "several":
+        return [*answer, *topic]
     if kind == "thing" and is_topic:
         return [*topic, *answer]
     return (answer or topic)[:1]

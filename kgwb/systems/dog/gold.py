@@ -159,10 +159,14 @@ def make_topic_rung(run: Run, gold: GoldQuery) -> Rung | None:
 def _read_links(run: Run) -> dict[str, URIRef | None]:
     """Return the vertex that the run linked each topic entity to; None if it linked it to none."""
     topics: TopicEntities | None = get_output(run, "topic_entity")
-    links = {}
-    for name in topics.entities if topics else ():
+    links: dict[str, URIRef | None] = {}
+    if topics is None:
+        return links
+    for name in topics.entities:
         link = get_output(run, f"entity_linking[{name}]")
-        links[name] = link.vertex.iri if link and link.vertex else None
+        links[name] = None
+        if link and link.vertex:
+            links[name] = link.vertex.iri
     return links
 
 

@@ -770,11 +770,13 @@ def _find_qualifiers(
     word to all; numbers from 1, since a model sees no identifiers (DoG, "Knowledge Graph Invoking").
     The first kind is taken of which every vertex has a text, and all are different.
     """
-    described = [descriptions[iri] for iri in iris]
-    kinds = [[", ".join(description.types) for description in described]]
+    types_of_all = []
     words_of_all = []
-    for description in described:
+    for iri in iris:
+        description = descriptions[iri]
+        types_of_all.append(", ".join(description.types))
         words_of_all.append(description.description.split())
+    kinds = [types_of_all]
     for length in range(1, max(map(len, words_of_all)) + 1):
         kinds.append([" ".join(words[:length]) for words in words_of_all])
     for qualifiers in kinds:

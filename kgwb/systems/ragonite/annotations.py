@@ -347,7 +347,10 @@ class Annotator:
         number = NUMBER_SQL.format(table=table.name, key=key, column=column)
         values = []
         for each in table.columns:
-            values.append(f"({number})" if each.name == column else each.name)
+            value = each.name
+            if value == column:
+                value = f"({number})"
+            values.append(value)
         rows = f"SELECT {', '.join(values)} FROM {table.name} ORDER BY rowid"
         create_table(self._connection, "_new", table.columns, rows, place)
         self._connection.execute(f"DROP TABLE {table.name}")

@@ -290,8 +290,9 @@ def _find_terms(cited_value: CitedValue, cited: CitedAnswer, run: Run) -> tuple[
             run.note(f"{text!r} may be one of several things or values in its sources; {meant}")
     if terms:
         return terms
-    is_integer = re.fullmatch(r"-?\d{1,18}", text)
-    return (Literal(int(text)) if is_integer else Literal(text),)
+    if re.fullmatch(r"-?\d{1,18}", text):
+        return (Literal(int(text)),)
+    return (Literal(text),)
 
 
 def _sources_of(cited_value: CitedValue, cited: CitedAnswer) -> list[Source]:

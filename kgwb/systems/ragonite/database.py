@@ -393,15 +393,11 @@ def _choose_origins(name: str, cells: Sequence[Cell], places: Sequence[Place]) -
     """
     values = [cell for cell in cells if cell is not None]
     complete = []
-    partly = []
     for place in places:
-        shares = [_has(place, cell) for cell in values]
-        if all(shares):
+        if all(_has(place, cell) for cell in values):
             complete.append(place)
-        elif any(shares):
-            partly.append(place)
     if not complete:
-        return partly
+        return [place for place in places if any(_has(place, cell) for cell in values)]
     same_name = [place for place in complete if place.column.name == name.lower()]
     return same_name or complete
 

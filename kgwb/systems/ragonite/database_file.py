@@ -289,7 +289,10 @@ class PassageWriter:
         incoming = self._incoming.get(term, ())
         if not 0 < len(outgoing) <= MAX_NESTED_TRIPLES or len(incoming) != 1:
             return False
-        predicates = {self.database.triples[number][1] for number in outgoing}
+        predicates = set()
+        for number in outgoing:
+            _, predicate, _ = self.database.triples[number]
+            predicates.add(predicate)
         has_label = not predicates.isdisjoint(self.database.vocabulary.labels)
         return not has_label and term in self.database.table_by_term
 
@@ -332,7 +335,8 @@ class PassageWriter:
         neighbours = [triples[number][2] for number in self._outgoing.get(term, ())]
         if self.reverse_facts and not self.by_fact:
             for number in self._incoming.get(term, ()):
-                neighbours.append(triples[number][0])
+                subject, _, _ = triples[number]
+                neighbours.append(subject)
         return tell_apart(neighbours, (self._name_of, self._name_fully, self._name_exactly))
 
     def _make_fact(self, number: int, path: frozenset[Term]) -> Fact:

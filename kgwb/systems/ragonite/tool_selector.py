@@ -283,7 +283,9 @@ def select_tools(question: str, dialogue: Dialogue, schema: Schema, run: Run) ->
 
     sources: dict[tuple[str, str, str], Source] = {}
     for use in uses:
-        results = use.result if isinstance(use.result, tuple) else (use.result,)
+        results = use.result
+        if not isinstance(results, tuple):
+            results = (results,)
         for source in results:
             if isinstance(source, Source):
                 # A passage is found by several sentences, with another score each time.
@@ -383,7 +385,9 @@ def _has_values_of(sources: Iterable[Source], gold_source: Source) -> bool:
         terms.update(meaning.term for meaning in source.meanings)
     known.update(map(str, terms))
     # The gold source writes literals that look alike with their language or datatype.
-    known.update(meaning.text for meaning in gold_source.meanings if meaning.term in terms)
+    for meaning in gold_source.meanings:
+        if meaning.term in terms:
+            known.add(meaning.text)
     return known.issuperset(chain.from_iterable(gold_source.rows))
 
 

@@ -77,9 +77,11 @@ def render_schema(value: records.Schema, context: RenderContext) -> Html:
     if context.is_interactive:
         parts.insert(1, render_configurations(context.settings))
     for reason, number in value.only_passages:
-        parts.append(div("soft", f"{pluralize(number, 'triple')} only in passages: {reason}"))
+        triples = pluralize(number, "triple")
+        parts.append(div("soft", f"{triples} only in passages: {reason}"))
     for sql_table in value.tables:
-        head = join(tag("b", sql_table.name), muted_text(pluralize(sql_table.rows, "row")))
+        row_count = muted_text(pluralize(sql_table.rows, "row"))
+        head = join(tag("b", sql_table.name), row_count)
         statement = tag("pre", str(sql_table), class_="src")
         form = render_table_form(sql_table) if context.is_interactive else Html()
         parts.append(collapsible(head, statement, form, key=sql_table.name))
@@ -159,9 +161,9 @@ def render_source(value: records.Source, context: RenderContext) -> Html:
         if value.error:
             parts.append(note(value.error, level="bad"))
         else:
-            row_count = f"{value} and more"
-            if not value.cut:
-                row_count = str(value)
+            row_count = str(value)
+            if value.cut:
+                row_count += " and more"
             parts += [div("b", row_count), table(value.columns, value.rows)]
     if value.triples:
         head = muted_text(pluralize(len(value.triples), "triple"))
@@ -189,11 +191,12 @@ def render_cited_answer(value: records.CitedAnswer, context: RenderContext) -> H
         if number in value.cited_numbers:
             badge = state_badge("kept", "cited")
         title = shorten(source.title, 80)
-        kind = "text"
-        if not source.file:
-            kind = source.tool
+        kind: str = source.tool
+        if source.file:
+            kind = "text"
         head = join(tag("b", f"[{number}] "), kind, " ", title, " ", badge)
-        parts.append(collapsible(head, render(source, context), key=f"source {number}"))
+        details = render(source, context)
+        parts.append(collapsible(head, details, key=f"source {number}"))
     return div("body stack", *parts)
 
 

@@ -137,9 +137,9 @@ class LocalGraph(Answer):
             return ""
         named = []
         for part in parts[:MAX_NAMED_PARTS]:
-            size = "alone"
-            if len(part) != 1:
-                size = pluralize(len(part), "node")
+            size = pluralize(len(part), "node")
+            if len(part) == 1:
+                size = "alone"
             named.append(f"{self.id_mapping.format_named_id(part[0])} ({size})")
         if len(parts) > MAX_NAMED_PARTS:
             named.append(f"{len(parts) - MAX_NAMED_PARTS} more")

@@ -684,9 +684,9 @@ def describe_unproved(produced: Produced, local: LocalGraph, sentences: Sequence
     if produced.kind in ("yes", "no") or not produced.answers:
         if proving and len(proving) == len(sentences):
             return ""
-        said = "0"
-        if produced.kind != "count":
-            said = produced.kind
+        said: str = produced.kind
+        if produced.kind == "count":
+            said = "0"
         return f"{said} is not proved: not every sentence has a whole support set"
     proved: set[Term] = set()
     for sentence in proving:
@@ -942,10 +942,10 @@ def make_answer_rung(run: Run, gold: GoldQuery) -> Rung | None:
     if gold.kind == "count":
         kind = "count"
     answers: tuple[Term, ...] = ()
-    if isinstance(result, bool):
+    if result is True:
+        kind = "yes"
+    elif result is False:
         kind = "no"
-        if result:
-            kind = "yes"
     else:
         cells = chain.from_iterable(result.rows)
         answers = tuple(dict.fromkeys(cell for cell in cells if cell is not None))

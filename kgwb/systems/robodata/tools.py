@@ -68,7 +68,9 @@ def graph_tool(kind: AgentKind = "sparql") -> Callable[[Callable[..., Observed]]
             max_chars = MAX_ARGUMENT_CHARS if is_short else UNLIMITED
             texts = []
             for argument in arguments.values():
-                text = ", ".join(argument) if isinstance(argument, list) else str(argument)
+                text = str(argument)
+                if isinstance(argument, list):
+                    text = ", ".join(argument)
                 texts.append(quote_text(text, max_chars))
             use_text = f"{function.__name__}({', '.join(texts)})"
             try:

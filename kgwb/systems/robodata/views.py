@@ -113,7 +113,9 @@ def render_machine_state(value: records.Position, context: RenderContext) -> Htm
     graph_before = None
     if before:
         graph_before = before.local
-    judgement = value.observations[-1].judgement if value.observations else ""
+    judgement = ""
+    if value.observations:
+        judgement = value.observations[-1].judgement
     thought = ""
     if value.visits:
         thought = value.visits[-1].thought

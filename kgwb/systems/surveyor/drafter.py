@@ -97,9 +97,14 @@ def excerpt_for_question(
         if is_unwanted and writer.is_inlined(group):
             continue
         lacks_value = value_predicates.isdisjoint(prop.predicate for prop in group.properties)
-        ranks[position] = (requested.isdisjoint(classes), is_unwanted, lacks_value, not classes)
+        is_unrequested = requested.isdisjoint(classes)
+        ranks[position] = (is_unrequested, is_unwanted, lacks_value, not classes)
     positions = sorted(ranks, key=ranks.__getitem__)
-    named = {position for position in positions if not all(ranks[position][:3])}
+    named = set()
+    for position in positions:
+        is_unrequested, is_unwanted, lacks_value, _ = ranks[position]
+        if not (is_unrequested and is_unwanted and lacks_value):
+            named.add(position)
     return _write_excerpt(positions, named or set(positions), writer, run)
 
 

@@ -76,7 +76,9 @@ def choose_readings(
             texts.append(format_row(row, names))
         if len(rows) > MAX_READING_ROWS:
             more = pluralize(len(rows) - MAX_READING_ROWS, "more row")
-            texts.append(f"and at least {more}" if result.cut else f"and {more}")
+            if result.cut:
+                more = f"at least {more}"
+            texts.append(f"and {more}")
         chosen.append(replace(reading, rows=tuple(texts)))
     return tuple(chosen)
 

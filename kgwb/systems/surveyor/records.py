@@ -234,7 +234,9 @@ def format_row(row: Row, names: Mapping[URIRef, str]) -> str:
         text = ""
         if cell is not None:
             text = str(cell)
-        cells.append(names.get(cell, text) if isinstance(cell, URIRef) else text)
+        if isinstance(cell, URIRef):
+            text = names.get(cell, text)
+        cells.append(text)
     return " · ".join(cells)
 
 

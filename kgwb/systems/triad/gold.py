@@ -160,7 +160,9 @@ def make_vertex_rung(run: Run, gold: GoldQuery) -> Rung | None:
     for mention, term in ends.items():
         iri = URIRef(term[1:-1])
         choice = _get_output(run, "entity_choice", mention)
-        chosen = [option.iri for option in choice.chosen] if choice else []
+        chosen = []
+        if choice:
+            chosen = [option.iri for option in choice.chosen]
         if term.startswith("?") or iri in chosen:
             continue
         retrieved = _get_output(run, "entity_retriever", mention)
@@ -261,7 +263,9 @@ def make_choice_rung(run: Run, gold: GoldQuery) -> Rung | None:
     """
     queries = _get_output(run, "queries")
     choice = _get_output(run, "query_choice")
-    for filled in queries.kept if queries else ():
+    if queries is None:
+        return None
+    for filled in queries.kept:
         if _list_iris(filled.query.patterns) == _list_iris(gold.patterns):
             if choice and filled in choice.chosen:
                 return None
