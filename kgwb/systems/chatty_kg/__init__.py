@@ -3,7 +3,7 @@
 System chatty_kg
 
 | agent | kind | function | prompt | view | gold | test |
-|---|---|---|---|---|---|---|
+| --- | --- | --- | --- | --- | --- | --- |
 | translator | model | chat.translate_question | translator |  | understanding | test_translator.py |
 | context | code | chat.build_context |  |  | understanding | test_context.py |
 | understanding | group | understand_question |  |  | understanding | test_understanding.py |

@@ -3,7 +3,7 @@
 System dog
 
 | agent | kind | function | prompt | view | gold | test |
-|---|---|---|---|---|---|---|
+| --- | --- | --- | --- | --- | --- | --- |
 | topic_entity | model | question.find_topic_entities | topic_entity | render_bracketed_question | topic entity | test_topic_entity.py |
 | walk | group | walk_graph |  |  |  | test_walk.py |
 | entity_linking | group | kgwb.run.linking.link_entity |  |  | topic entity | ../linking/test_entity_linking.py |

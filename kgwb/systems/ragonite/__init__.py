@@ -3,7 +3,7 @@
 System ragonite
 
 | agent | kind | function | prompt | view | gold | test |
-|---|---|---|---|---|---|---|
+| --- | --- | --- | --- | --- | --- | --- |
 | ragonite | code | induce_ragonite_schema |  | render_schema | induce | test_ragonite.py |
 | tool_selector | model | tool_selector.select_tools | tool_selector* |  | gather | test_tool_selector.py |
 | sql | sql | tool_selector.Sql.use |  | render_source | gather | test_tools.py |

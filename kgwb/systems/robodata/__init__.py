@@ -3,7 +3,7 @@
 System robodata
 
 | agent | kind | function | prompt | view | gold | test |
-|---|---|---|---|---|---|---|
+| --- | --- | --- | --- | --- | --- | --- |
 | turn | group | take_turn |  | render_machine_state |  | test_turn.py |
 | assessment | model | states.assess_strategy | assessment* |  | think | test_assessment.py |
 | observation | model | states.observe_strategy | observation* |  | think | test_observation.py |

@@ -3,7 +3,7 @@
 System surveyor
 
 | agent | kind | function | prompt | view | gold | test |
-|---|---|---|---|---|---|---|
+| --- | --- | --- | --- | --- | --- | --- |
 | surveyor | sparql | make_survey |  |  | look | test_surveyor.py |
 | mention_finder | model | mentions.find_mentions | mention_finder | render_mentions | look | test_mention_finder.py |
 | entity_retriever | search | mentions.retrieve_named |  |  | look | test_entity_retriever.py |

@@ -3,7 +3,7 @@
 System triad
 
 | agent | kind | function | prompt | view | gold | test |
-|---|---|---|---|---|---|---|
+| --- | --- | --- | --- | --- | --- | --- |
 | attempt | group | attempt_query |  |  |  | test_attempt.py |
 | triplets | model | generalist.extract_triplets | triplets* |  | parsing | test_triplets.py |
 | entity_retriever | search | kgwb.run.linking.retrieve_candidates |  |  | linking | ../linking/test_entity_retriever.py |
