@@ -314,7 +314,8 @@ def unite_values(values: Iterable[Value]) -> list[Value]:
         groups[value.term].append(value)
     united = []
     for term, same in groups.items():
-        united.append(Value(term, same[0].label, _merge_support(same)))
+        support = _merge_support(same)
+        united.append(Value(term, same[0].label, support))
     return sorted(united, key=lambda value: (value.label, str(value.term)))
 
 

@@ -177,8 +177,10 @@ def _blank_nodes_by_triples(triples: Iterable[Triple]) -> list[BNode]:
     for subject, predicate, object_ in triples:
         for node, neighbour in ((subject, object_), (object_, subject)):
             if isinstance(node, BNode):
-                is_named = not isinstance(neighbour, BNode)
-                descriptions[node].append(f"{predicate} {neighbour}" if is_named else "")
+                description = ""
+                if not isinstance(neighbour, BNode):
+                    description = f"{predicate} {neighbour}"
+                descriptions[node].append(description)
     return sorted(descriptions, key=lambda node: (sorted(descriptions[node]), node))
 
 

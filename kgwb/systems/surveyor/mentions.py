@@ -368,7 +368,9 @@ def _codes_in(name: str) -> list[str]:
 def _has_codes_of(name: str, label: str) -> bool:
     """Return whether a label has all words of the codes in a name, in one place each."""
     label_words = f" {normalize(label)} "
-    codes = _codes_in(name) or ([name] if any(map(str.isdigit, name)) else [])
+    codes = _codes_in(name)
+    if not codes and any(map(str.isdigit, name)):
+        codes = [name]
     return all(f" {normalize(code)} " in label_words for code in codes)
 
 
