@@ -115,9 +115,13 @@ class Page(HTMLParser):
 
 
 def page(widget: Live) -> Page:
-    """What a page shows of a widget; the first time, it says that it does."""
+    """What a page shows of a widget; the first time, it says that it does.
+
+    A task may have ended while another thread still draws what was there before: that is waited for.
+    """
     if not widget.html:
         widget.update({"do": "shown", "display": "page"})
+    wait_for(lambda: not widget._redraw_requested and not widget._draw_lock.locked())
     return Page(widget.html)
 
 

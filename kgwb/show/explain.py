@@ -155,7 +155,8 @@ def _predicate_names(kg: Graph) -> tuple[frozenset[str], bool]:
             further = kg.select(f"SELECT ?p WHERE {{ ?s ?p ?o }} LIMIT 1 OFFSET {MAX_READ_TRIPLES}")
         except GraphError:
             return frozenset(), False
-        iris = [predicate for (predicate,) in found.rows if isinstance(predicate, URIRef)]
+        first_cells = [row[0] for row in found.rows]
+        iris = [cell for cell in first_cells if isinstance(cell, URIRef)]
         names = frozenset(kg.names(iris).values())
         _PREDICATE_NAMES[kg] = (names, not found.cut and not further.rows)
     return _PREDICATE_NAMES[kg]

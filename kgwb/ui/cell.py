@@ -93,8 +93,10 @@ class AgentCell(StepPanel):
         shows.
         """
         failure = self.session.failure
-        is_shown = self.step is not None and self.step.error
-        if failure is None or self.session.current_task or is_shown:
+        if failure is None or self.session.current_task:
+            return Html()
+        step = self.step
+        if step is not None and step.error:
             return Html()
         return h.div("band", render_failure(failure), role="alert")
 

@@ -208,7 +208,7 @@ class Chat(Live):
         """
         if self.overview is None:
             return []
-        examples = self.overview.example_answers
+        examples = list(self.overview.example_answers)  # the worker may add one meanwhile
         asked = {run.question for run in self.conversation.runs}
         return [question for question in examples if question not in asked]
 

@@ -103,8 +103,9 @@ class Glance(Worker):
         if not answer:
             return None
         values = [str(value.term) for value in answer.values]
-        is_wrong = right_answer is not None and str(right_answer) not in values
-        return None if is_wrong else answer
+        if right_answer is not None and str(right_answer) not in values:
+            return None
+        return answer
 
     def view(self, *, interactive: bool = True) -> Html:
         """Render the survey with the example questions, as far as they are known, and the progress.
@@ -127,11 +128,10 @@ class Glance(Worker):
 
     def _render_examples(self) -> Html:
         """Render the example questions with their answers, shortened; nothing without any."""
-        if not self.example_answers:
+        examples = dict(self.example_answers)  # the worker may add one meanwhile
+        if not examples:
             return Html()
-        return render_page(
-            "graph_examples.html", examples=self.example_answers, max_chars=MAX_ANSWER_CHARS
-        )
+        return render_page("graph_examples.html", examples=examples, max_chars=MAX_ANSWER_CHARS)
 
 
 def sample_questions(source: str) -> list[SuggestedQuestion]:

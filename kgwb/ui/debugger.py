@@ -264,8 +264,12 @@ class Debugger(StepPanel):
         if not answering:
             return []
         context = self._context_of(answering[-1])
-        replies = context.graph_results.items()
-        return [render(reply, context) for question, reply in replies if question.startswith("why")]
+        replies = []
+        # A copy: another thread may add a reply meanwhile.
+        for question, reply in tuple(context.graph_results.items()):
+            if question.startswith("why"):
+                replies.append(render(reply, context))
+        return replies
 
     def _render_subgraph(self) -> Html:
         """Render the subgraph panel, which is made when it is first shown."""
@@ -307,8 +311,9 @@ class Debugger(StepPanel):
     def _render_latest_fork(self, now: ComparedRun) -> Html:
         """Render the run beside its latest fork; one that is still executed is a text and "Cancel"."""
         name, session = self.forks[-1]
-        if session.current_task:
-            text = h.muted_text(f"{name}: {session.current_task} …")
+        task = session.current_task
+        if task:
+            text = h.muted_text(f"{name}: {task} …")
             cancel = h.button("Cancel this run", "cancel_fork", "stop")
             return h.div("body row controls", text, cancel)
         return render_comparison(now, ComparedRun(name, session.run_state()))

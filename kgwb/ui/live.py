@@ -396,9 +396,14 @@ def render_progress(worker: Worker) -> Html:
     For an idle worker whose latest task succeeded only the notices are rendered.
     """
     notices = render_notices(worker.notices)
+    # Each is read once: the worker may change meanwhile, on its own thread.
+    task = worker.current_task
+    queued_tasks = worker.queued_tasks
+    error = worker.failure
     failure = Html()
-    if worker.failure is not None and not worker.current_task:
-        failure = render_failure(worker.failure)
-    if not (worker.current_task or worker.queued_tasks or failure):
+    if error is not None and not task:
+        failure = render_failure(error)
+    if not (task or queued_tasks or failure):
         return notices
-    return h.join(notices, render_page("progress.html", worker=worker, failure=failure))
+    progress = render_page("progress.html", task=task, queued_tasks=queued_tasks, failure=failure)
+    return h.join(notices, progress)

@@ -194,10 +194,12 @@ class Session(Worker):
 
         def go_back() -> None:
             """Go back to before the latest step that does not supervise others."""
-            left = [is_supervisor for _, is_supervisor in self._finished_steps()]
-            while left and left.pop():
-                pass  # the latest steps that supervise others, and then one more
-            self.run.step_back(self.run.position - len(left))
+            supervise = [is_supervisor for _, is_supervisor in self._finished_steps()]
+            while supervise and supervise[-1]:
+                supervise.pop()
+            if supervise:
+                supervise.pop()
+            self.run.step_back(self.run.position - len(supervise))
 
         return self._submit_command("going back one step", go_back)
 

@@ -204,8 +204,9 @@ class StepPanel(Live):
         if isinstance(step.output, Answer) and run_state.step_state(self.key) == "done":
             state = f"done, {state}"
         spoken = f"{agent}: {state}, {step.outcome}"
-        if self.graph_worker.current_task:
-            return f"{spoken}; {self.graph_worker.current_task}"
+        task = self.graph_worker.current_task
+        if task:
+            return f"{spoken}; {task}"
         replies = list(self.results_of(step).graph_results)
         if replies:
             spoken += f"; reply {len(replies)} of the graph is shown: {replies[-1]}"
@@ -607,9 +608,12 @@ class StepPanel(Live):
         messages = messages_from_text(text)
         self.prompt_editor.keep_draft(self.key, text)
         ask_again = partial(self.run.ask_again, step.key, models, messages=messages, times=times)
-        self._submit_question(
-            "asking the model", ask_again, partial(setattr, results, "new_replies")
-        )
+
+        def keep(replies: NewReplies) -> None:
+            """Keep the new replies below the form."""
+            results.new_replies = replies
+
+        self._submit_question("asking the model", ask_again, keep)
 
     # One call, many times
 
@@ -637,7 +641,12 @@ class StepPanel(Live):
             prompts=prompts,
             check=self._stop_if_graph_cancelled,
         )
-        self._submit_question(f"asking: {state.cost}", ask, partial(setattr, state, "sample"))
+
+        def keep(sample: StepSample) -> None:
+            """Keep the decisions below the form."""
+            state.sample = sample
+
+        self._submit_question(f"asking: {state.cost}", ask, keep)
 
     def _read_sample_form(self, event: Event) -> tuple[SampleState, list[ChatModel]]:
         """Keep what was typed into the form of the sample; return its state and the models to ask.
@@ -755,17 +764,25 @@ class StepPanel(Live):
                 "the graph cannot be searched: this run is a replay without a graph",
                 hint="open the run with its graph: kgwb.load_run(path, kg=kgwb.open_kg(...))",
             )
+        results = self.results_of(step)
 
-        keep = partial(self.results_of(step).graph_results.__setitem__, question)
+        def keep(reply: Any) -> None:
+            """Keep the reply with the output that was shown when the person asked."""
+            results.graph_results[question] = reply
+
         self._submit_question("asking the graph", partial(ask, graph, *arguments), keep)
 
     def _submit_question(
         self, label: str, ask: Callable[[], Any], keep: Callable[[Any], None]
     ) -> None:
         """Submit a question to the worker, which keeps the reply. A cancel leaves it on its thread."""
-        self.graph_worker.submit(
-            label, lambda: keep(run_in_thread(ask, poll=self._stop_if_graph_cancelled))
-        )
+
+        def work() -> None:
+            """Ask the question, and keep the reply."""
+            reply = run_in_thread(ask, poll=self._stop_if_graph_cancelled)
+            keep(reply)
+
+        self.graph_worker.submit(label, work)
 
     def _stop_if_graph_cancelled(self) -> None:
         """Raise GraphError if the person has cancelled the question to the graph."""
@@ -782,7 +799,7 @@ class StepPanel(Live):
 
         Raises InputError if nothing was typed.
         """
-        name = event["form"].get("name", "").strip()
+        name = form_of(event).get("name", "").strip()
         if not name:
             raise InputError(
                 "nothing was searched: the search field is empty",

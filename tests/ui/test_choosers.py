@@ -9,6 +9,7 @@ from small import FILMS, films
 
 from kgwb.errors import GraphTimeoutError
 from kgwb.kg.survey import survey_graph
+from kgwb.run.answers import Answer
 from kgwb.show.survey import render_classes as shown_classes
 from kgwb.show.terms import RenderContext
 from kgwb.ui import choosers
@@ -125,3 +126,18 @@ def test_a_graph_that_fails_while_it_is_looked_at_says_so(monkeypatch: pytest.Mo
     glance = Glance(films())
     settle(glance)
     assert "gone" in glance.view()
+
+
+def test_an_example_is_found_while_the_others_are_drawn() -> None:
+    overview = Glance(films())
+    settle(overview)
+
+    class Drawn(Answer):
+        """An answer, while whose drawing another thread answers one more question."""
+
+        def __str__(self) -> str:
+            overview.example_answers["Who directed Dune?"] = Answer("list")
+            return "drawn"
+
+    overview.example_answers = {"Who directed Arrival?": Drawn("list")}
+    assert "Who directed Arrival?" in overview.view() and "Who directed Dune?" in overview.view()

@@ -91,7 +91,6 @@ def test_a_whole_question_is_played_by_a_person(desk: Desk, tmp_path: Path) -> N
     desk.wait("predicate_selection")
     desk.say(predicates(["director"]))
     done.result(10)
-    settle(desk.session)  # a timer may still draw what was there before the end
     assert desk.session.run_state().step_state("qir") == "done"
     assert str(desk.run.answer) == "Denis Villeneuve"
     assert [attempt.accepted for attempt in desk.run["qir"].attempts] == [False, True]
@@ -107,7 +106,6 @@ def test_a_model_plays_the_same_step_beside(desk: Desk) -> None:
     desk.wait("predicate_selection")
     desk.say(predicates(["director"]))
     going.result(10)
-    settle(desk.session)
     press(desk.cell, "Ask the model", model="rules")
     settle(desk.cell.human_reply.worker)
     wait_for(lambda: "the names most like each relation" in desk.text)
@@ -205,7 +203,6 @@ def test_after_too_many_invalid_replies_it_says_what_to_do(desk: Desk) -> None:
         desk.wait("qir")
         desk.say({"bad": number})
     done.result(10)
-    settle(desk.session)
     assert "your replies" in desk.text
     press(desk.cell, "Ask anew")
     desk.wait("qir")
