@@ -229,8 +229,9 @@ class RecordedRdflibGraph(rdflib.Graph):
         if bindings:
             text = _bind_variables(text, bindings)
         request = {"graph": self._identity(), "query": text, **run.kg.muted_data}
+        make_or_none = None if run.is_replay else make
         with missing_calls_noted(run):
-            recorded = run.call(kind, request, None if run.is_replay else make)
+            recorded = run.call(kind, request, make_or_none)
         return result_of(form, recorded)
 
     def _self_contained(self, query: Any, prefixes: Mapping[str, Any] | None) -> str:
@@ -245,8 +246,10 @@ class RecordedRdflibGraph(rdflib.Graph):
             text, prepared_prefixes, _ = original
             prefixes = {**(prefixes or {}), **(prepared_prefixes or {})}
         known = dict(prefixes or self.namespaces())
-        undeclared = validate_query(str(text), allow_service=True).undeclared_prefixes
-        lines = [f"PREFIX {prefix}: <{known[prefix]}>" for prefix in undeclared if prefix in known]
+        lines = []
+        for prefix in validate_query(str(text), allow_service=True).undeclared_prefixes:
+            if prefix in known:
+                lines.append(f"PREFIX {prefix}: <{known[prefix]}>")
         return "\n".join([*lines, str(text)])
 
     def _identity(self) -> str:
@@ -257,7 +260,8 @@ class RecordedRdflibGraph(rdflib.Graph):
         with self._digest_lock:
             size = len(self.store)
             if self._digest[0] != size:
-                self._digest = (size, _digest_of(super().triples((None, None, None))))
+                triples = super().triples((None, None, None))
+                self._digest = (size, _digest_of(triples))
             return self._digest[1]
 
 
@@ -527,11 +531,11 @@ class PlainReads:
 
         An ASK is sent to the graph for each triple, until one of the step is found.
         """
-        return [
-            key
-            for key, triples in self.triples.items()
-            if any(_has_triple(graph, triple) for triple in triples)
-        ]
+        keys = []
+        for key, triples in self.triples.items():
+            if any(_has_triple(graph, triple) for triple in triples):
+                keys.append(key)
+        return keys
 
     def add(self, triple: Triple) -> None:
         """Note a triple as read by the step that is being executed on this thread.

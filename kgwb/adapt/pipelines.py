@@ -85,6 +85,7 @@ def make_answer(
         if queries is None:
             texts = _queries_without_rows(run)
         return Answer(kind, queries=texts, text=text, reason=reason or _why_no_value(run, texts))
+
     labels = _labels_of(run, terms)
     answer_values = []
     for term in dict.fromkeys(terms):
@@ -112,7 +113,8 @@ def _split_mapping(
             rest.append(part)
     if not named:
         return found, queries
-    return rest[0] if rest else None, queries or named
+    value = rest[0] if rest else None
+    return value, queries or named
 
 
 def _values_of_queries(run: Run | None, queries: Sequence[str], sentence: str) -> list[Any]:
@@ -153,7 +155,10 @@ def _values_named_in(run: Run | None, sentence: str) -> list[Any]:
 
 def _is_named_in(sentence: str, label: str) -> bool:
     """Return whether a label stands in a sentence, and not as a part of a word."""
-    return bool(label and re.search(rf"(?<!\w){re.escape(label)}(?!\w)", sentence))
+    if not label:
+        return False
+    whole_words = rf"(?<!\w){re.escape(label)}(?!\w)"
+    return re.search(whole_words, sentence) is not None
 
 
 def _queries_without_rows(run: Run | None) -> tuple[str, ...]:
@@ -184,8 +189,9 @@ def _items_of(values: Any) -> list[Any]:
     """Return the values of a pipeline as a list: [] for None, one item for a text or mapping."""
     if values is None:
         return []
-    is_single = isinstance(values, str | Mapping) or not isinstance(values, Iterable)
-    return [values] if is_single else list(values)
+    if isinstance(values, str | Mapping) or not isinstance(values, Iterable):
+        return [values]
+    return list(values)
 
 
 def _kind_of(items: Sequence[Any]) -> AnswerKind:
@@ -236,9 +242,10 @@ def _labels_of(run: Run | None, terms: Sequence[Term]) -> dict[Term, str]:
     Display names are asked of the run's graph; without a run or if that fails, which is noted on
     the step, they are local parts.
     """
-    iris = [term for term in terms if isinstance(term, URIRef)]
     labels: dict[Any, str] = {term: str(term) for term in terms}
-    labels.update((iri, short_name(iri)) for iri in iris)
+    iris = [term for term in terms if isinstance(term, URIRef)]
+    for iri in iris:
+        labels[iri] = short_name(iri)
     if run is None:
         return labels
     try:
@@ -271,12 +278,14 @@ def _results_of_queries(
     MAX_FOUND_QUERIES queries whose result has one of the terms, the last first. Empty outside of a
     run.
     """
+    calls: list[Call] = []
     if queries is None:
         recorded = reversed(_recorded_queries(run))
         holding = [call for call in recorded if _holds_any(call.result, terms)]
         calls = holding[:MAX_FOUND_QUERIES]
     else:
-        calls = [call for query in queries for call in _calls_with(run, query)]
+        for query in queries:
+            calls += _calls_with(run, query)
     return {call.request["query"]: call.result for call in calls}
 
 
@@ -286,8 +295,12 @@ def _calls_with(run: Run | None, query: str) -> list[Call]:
     White space does not count: a pipeline may format a query anew after it was sent.
     """
     wanted = "".join(query.split())
-    calls = _recorded_queries(run)
-    return [call for call in calls if wanted in "".join(call.request["query"].split())]
+    calls = []
+    for call in _recorded_queries(run):
+        recorded = "".join(call.request["query"].split())
+        if wanted in recorded:
+            calls.append(call)
+    return calls
 
 
 def _holds_any(result: Any, terms: Sequence[Term]) -> bool:
@@ -298,8 +311,9 @@ def _holds_any(result: Any, terms: Sequence[Term]) -> bool:
     if not isinstance(result, ResultSet):
         truths = [term.toPython() for term in terms if isinstance(term, Literal)]
         return any(truth is result for truth in truths)
-    cells = [cell for cell in chain.from_iterable(result.rows) if cell is not None]
-    return not set(map(str, terms)).isdisjoint(map(str, cells))
+    wanted = set(map(str, terms))
+    cells = chain.from_iterable(result.rows)
+    return any(str(cell) in wanted for cell in cells if cell is not None)
 
 
 def _why_unsupported(results: Mapping[str, ResultSet | bool]) -> str:
@@ -633,9 +647,11 @@ def system_from_file(
 
 def _functions_of(module: ModuleType) -> list[str]:
     """Return the names of the functions that a module defines, not imports, in order."""
-    values = vars(module).items()
-    functions = [(name, value) for name, value in values if inspect.isfunction(value)]
-    return [name for name, value in functions if value.__module__ == module.__name__]
+    names = []
+    for name, value in vars(module).items():
+        if inspect.isfunction(value) and value.__module__ == module.__name__:
+            names.append(name)
+    return names
 
 
 def _wrap_clients(module: ModuleType) -> None:

@@ -14,7 +14,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from datetime import UTC, datetime
-from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -184,7 +183,11 @@ def _read_value(value: Mapping[str, Any]) -> Any:
 
 def _read_pairs(pairs: Any) -> JsonObject:
     """Return a list of {"key", "value"} of OTLP as a dict of JSON data."""
-    return {str(pair["key"]): _read_value(pair.get("value") or {}) for pair in pairs}
+    data = {}
+    for pair in pairs:
+        key = str(pair["key"])
+        data[key] = _read_value(pair.get("value") or {})
+    return data
 
 
 SpanKind = Literal["model", "search", "sparql", "code"]
@@ -261,8 +264,10 @@ def output_of(span: Span) -> Any:
     value = _value_of(span, "output")
     if value is not None:
         return _from_json(value)
-    listed = [_items_below(span.attributes, name) for name in NAMES["documents"]]
-    documents = [_without_prefix("document.", item) for item in chain(*listed)]
+    documents = []
+    for name in NAMES["documents"]:
+        for item in _items_below(span.attributes, name):
+            documents.append(_without_prefix("document.", item))
     return documents or _reply_of(span) or None
 
 
@@ -315,6 +320,9 @@ def request_content_of(span: Span) -> JsonObject:
     for name in ("temperature", "seed", "max_tokens"):
         numbers[name] = _number(parameters.get(name, _value_of(span, name)))
     temperature = numbers["temperature"]
+    if temperature is not None:
+        temperature = float(temperature)
+
     listed, definitions = NAMES["tools"]
     schemas = [item.get(TOOL_SCHEMA) for item in _items_below(span.attributes, listed)]
     tools = _objects_in(list(map(_from_json, schemas)))
@@ -323,7 +331,7 @@ def request_content_of(span: Span) -> JsonObject:
         "messages": messages_of(span),
         "tools": tools or _objects_in(parameters.get("tools")),
         "schema": None,
-        "temperature": None if temperature is None else float(temperature),
+        "temperature": temperature,
         "seed": _whole(numbers["seed"]),
         "max_output_tokens": _whole(numbers["max_tokens"]),
     }
@@ -342,11 +350,12 @@ def chat_reply_of(span: Span) -> ChatReply:
 
 def _number(value: Any) -> float | None:
     """Return a number as it is; None for anything else, also for a truth value."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return value if is_number else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return value
 
 
-def _whole(number: float | None) -> float | None:
+def _whole(number: float | None) -> int | None:
     """Return a number if it is an int; else None."""
     return number if isinstance(number, int) else None
 
@@ -368,7 +377,9 @@ def messages_of(span: Span) -> ChatMessages:
     if not messages and _value_of(span, "kind") == "LLM":
         given = span.attributes.get(NAMES["input"][0])
         data = _from_json(given)
-        listed = data.get("messages") if isinstance(data, dict) else None
+        listed = None
+        if isinstance(data, dict):
+            listed = data.get("messages")
         if isinstance(listed, list) and listed:
             if isinstance(listed[0], list):  # LangChain has a list for each of several prompts
                 listed = listed[0]
@@ -416,17 +427,21 @@ def _message_of(item: Any, usual_role: str) -> list[str]:
     if not isinstance(item, dict):
         return [usual_role, str(item)]
     fields = _langchain_message(item) or _without_prefix("message.", item)
-    parts: Any = fields.get("parts", fields.get("content", ""))
-    parts = list(parts) if isinstance(parts, list) else [parts]
-    parts = [part for part in parts if part is not None]  # beside a call of a tool
+    given: Any = fields.get("parts", fields.get("content", ""))
+    if not isinstance(given, list):
+        given = [given]
+    parts = [part for part in given if part is not None]  # beside a call of a tool
     for content in _items_below(fields, "contents"):
         parts.append(str(content.get("message_content.text", "")))
-    for call in _items_below(fields, "tool_calls") or _objects_in(fields.get("tool_calls")):
+
+    calls = _items_below(fields, "tool_calls")
+    for call in calls or _objects_in(fields.get("tool_calls")):
         called = _without_prefix("tool_call.function.", call)
         arguments = called.get("arguments", called.get("args"))
         parts.append({"type": "tool_call", "name": called.get("name"), "arguments": arguments})
-    text = "\n".join(filter(None, map(_part_text, parts)))
-    return [str(fields.get("role", usual_role)), text]
+    texts = map(_part_text, parts)
+    role = str(fields.get("role", usual_role))
+    return [role, "\n".join(filter(None, texts))]
 
 
 def _langchain_message(item: Mapping[str, Any]) -> JsonObject | None:
@@ -502,9 +517,11 @@ def _from_json(value: Any) -> Any:
 def _as_list(value: Any) -> list[Any]:
     """Return a list, also for the JSON text of one; [value] for a single value, [] for None."""
     data = _from_json(value)
+    if data is None:
+        return []
     if isinstance(data, list):
         return data
-    return [] if data is None else [data]
+    return [data]
 
 
 def _objects_in(value: Any) -> list[JsonObject]:
@@ -516,9 +533,11 @@ def _texts_in(data: Any) -> Iterator[str]:
     """Yield all texts in JSON data, in order and at any depth; keys of objects are left out."""
     if isinstance(data, str):
         yield data
-    elif isinstance(data, dict | list):
-        for value in data.values() if isinstance(data, dict) else data:
-            yield from _texts_in(value)
+    if isinstance(data, dict):
+        data = list(data.values())
+    if isinstance(data, list):
+        for item in data:
+            yield from _texts_in(item)
 
 
 def question_text(data: Any) -> str:
@@ -535,7 +554,10 @@ def answer_text(data: Any) -> str:
 
     An output in which none is found is the answer as a whole, as JSON.
     """
-    return _text_in_fields(data, ANSWER_NAMES) or (text_or_json(data) if data else "")
+    text = _text_in_fields(data, ANSWER_NAMES)
+    if not text and data:
+        return text_or_json(data)
+    return text
 
 
 def _text_in_fields(data: Any, names: tuple[str, ...]) -> str:
@@ -597,8 +619,11 @@ def open_trace(path: str | Path, *, kg: GraphSource | None = None, trace: int | 
     several and none is chosen, and what opening the graph raises.
     """
     spans = _choose_trace(Path(path), trace)
-    graph = None if kg is None else open_kg(kg)
-    run = read_only_run_of(saved_run_of(spans, Path(path).name), READ_ONLY, graph)
+    graph = None
+    if kg is not None:
+        graph = open_kg(kg)
+    saved = saved_run_of(spans, Path(path).name)
+    run = read_only_run_of(saved, READ_ONLY, graph)
     run.read_only_hint = "ask a model call of it again: run.ask_again(step, model)"
     add_queries(run, spans, graph)
     return run
@@ -625,10 +650,9 @@ def _choose_trace(path: Path, trace: int | str) -> list[Span]:
     problem = f"{path} has {len(ids)} traces"
     if trace != "":
         problem = f"{path} has no trace {trace!r}, but {len(ids)}"
-    listed = [
-        f"trace={number} ({shorten(first.name)})"
-        for number, (first, *_) in enumerate(traces.values(), 1)
-    ]
+    listed = []
+    for number, (first, *_) in enumerate(traces.values(), 1):
+        listed.append(f"trace={number} ({shorten(first.name)})")
     raise InputError(
         problem,
         hint=f'choose one with trace=NUMBER, or all as one run with trace="all": {list_first(listed)}',
@@ -711,9 +735,11 @@ def walk(spans: Sequence[Span]) -> Iterator[tuple[Span, str]]:
     known = {span.span_id for span in spans}
     below: dict[str, list[Span]] = defaultdict(list)
     for span in spans:
-        below[span.parent_id if span.parent_id in known else ""].append(span)
+        parent = span.parent_id if span.parent_id in known else ""
+        below[parent].append(span)
     seen: set[str] = set()
-    for top in [*below[""], *spans]:  # the second are for circles
+    tops = [*below[""], *spans]  # the second are for circles
+    for top in tops:
         waiting = [(top, "", 1)]
         while waiting:
             span, parent, depth = waiting.pop()
@@ -722,8 +748,8 @@ def walk(spans: Sequence[Span]) -> Iterator[tuple[Span, str]]:
             seen.add(span.span_id)
             yield span, parent
             parent_of_children = span.span_id if depth < MAX_DEPTH else parent
-            children = reversed(below[span.span_id])
-            waiting += [(child, parent_of_children, depth + 1) for child in children]
+            for child in reversed(below[span.span_id]):
+                waiting.append((child, parent_of_children, depth + 1))
 
 
 def step_keys(spans: Sequence[Span]) -> Mapping[str, str]:
@@ -737,7 +763,10 @@ def step_keys(spans: Sequence[Span]) -> Mapping[str, str]:
     for span, _ in walk(spans):
         name = agent_of_span(span, kinds)
         counts[name] += 1
-        keys[span.span_id] = name if counts[name] == 1 else f"{name}#{counts[name]}"
+        key = name
+        if counts[name] > 1:
+            key = f"{name}#{counts[name]}"
+        keys[span.span_id] = key
     return keys
 
 
@@ -766,7 +795,10 @@ def _make_step(span: Span, key: str, parent: str) -> JsonObject:
 
     What the span cost, if the trace says so, is a note. It is done unless the span has an error.
     """
+    notes = []
     cost = _number(_value_of(span, "cost"))
+    if cost is not None:
+        notes.append(f"cost in the trace: {cost:g}")
     agent_name, _, _ = key.partition("#")
     return {
         "key": key,
@@ -780,7 +812,7 @@ def _make_step(span: Span, key: str, parent: str) -> JsonObject:
         "calls": [],
         "attempts": [],
         "prompts": [],
-        "notes": [] if cost is None else [f"cost in the trace: {cost:g}"],
+        "notes": notes,
         "seconds": span.seconds,
         "error": span.error,
     }
@@ -791,12 +823,14 @@ def _inputs(span: Span) -> JsonObject:
 
     A model call has none: its messages are shown as the prompt.
     """
-    data = None if kind_of(span) == "model" else input_of(span)
+    if kind_of(span) == "model":
+        return {}
+    data = input_of(span)
     if data is None:
         return {}
-    if isinstance(data, dict) and data:
-        return {str(name): value for name, value in data.items()}
-    return {"input": data}
+    if not isinstance(data, dict) or not data:
+        return {"input": data}
+    return {str(name): value for name, value in data.items()}
 
 
 def _make_call(span: Span, step_key: str, counts: Counter[str]) -> Call | None:
@@ -846,7 +880,8 @@ def _make_end(spans: Sequence[Span]) -> End:
     totals = {"seconds": max(0, end - begin) / 1e9}
     if last.error:
         return End("failed", len(spans), None, last.error, totals)
-    return End("done", len(spans), {"kind": "list", "text": text}, "", totals)
+    answer = {"kind": "list", "text": text}
+    return End("done", len(spans), answer, "", totals)
 
 
 @frozen
@@ -904,8 +939,10 @@ def _execute(kg: Graph, sparql: str) -> Answer:
     for row in result.rows:
         cells = [cell for cell in row if cell is not None]
         if cells:
-            values.append(Value(cells[0], str(cells[0]), support.get(row, ()), row))
-    return _with_labels(kg, _answer_of_rows(result, values, sparql))
+            first = cells[0]
+            values.append(Value(first, str(first), support.get(row, ()), row))
+    answer = _answer_of_rows(result, values, sparql)
+    return _with_labels(kg, answer)
 
 
 def _answer_of_rows(result: ResultSet, values: Sequence[Value], sparql: str) -> Answer:
@@ -913,11 +950,12 @@ def _answer_of_rows(result: ResultSet, values: Sequence[Value], sparql: str) -> 
 
     It is a table with columns if the result has several variables.
     """
+    columns = tuple(result.variables)
+    if len(columns) == 1:
+        columns = ()
+        values = [replace(value, row=()) for value in values]
     reason = "" if values else "the query has no rows"
-    answer = Answer("list", tuple(values), (sparql,), reason=reason)
-    if len(result.variables) == 1:
-        return replace(answer, values=tuple(replace(value, row=()) for value in values))
-    return replace(answer, columns=tuple(result.variables))
+    return Answer("list", tuple(values), (sparql,), reason=reason, columns=columns)
 
 
 def _with_labels(kg: Graph, answer: Answer) -> Answer:
@@ -927,7 +965,10 @@ def _with_labels(kg: Graph, answer: Answer) -> Answer:
     """
     named = with_display_names(kg, answer)
     names: dict[Term, str] = dict(named.names)
-    values = [replace(value, label=names.get(value.term, value.label)) for value in named.values]
+    values = []
+    for value in named.values:
+        label = names.get(value.term, value.label)
+        values.append(replace(value, label=label))
     return replace(named, values=tuple(values))
 
 
@@ -939,4 +980,5 @@ def _execute_ask(kg: Graph, sparql: str) -> Answer:
         support = find_support_by_row(kg, sparql, (), ()).get((), ())
     label = str(is_true).lower()
     value = Value(rdflib.Literal(is_true), label, support)
-    return with_display_names(kg, Answer("boolean", (value,), (sparql,)))
+    answer = Answer("boolean", (value,), (sparql,))
+    return with_display_names(kg, answer)
