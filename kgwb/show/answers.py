@@ -112,10 +112,9 @@ def render_answer_parts(answer: Answer, context: RenderContext) -> list[Html]:
     if answer.measure:
         title = f"decided by the measure {shorten(answer.measure)}, which is no column"
         parts.append(div("soft", title))
-    values = [
-        _render_numbered_value(number, value, context)
-        for number, value in enumerate(answer.values[:MAX_ROWS], 1)
-    ]
+    values = []
+    for number, value in enumerate(answer.values[:MAX_ROWS], 1):
+        values.append(_render_numbered_value(number, value, context))
     if answer.columns:
         parts.append(_render_answer_table(answer, context))
         title = muted_text("the triples that support each row")
@@ -138,7 +137,8 @@ def _render_other_candidates(reading: NameReading, context: RenderContext) -> Ht
     rows = []
     for other in reading.others[:MAX_ROWS]:
         label = shorten(other.label_with_types)
-        rows.append([label, shorten(other.description), render_curie(other.iri, context)])
+        description = shorten(other.description)
+        rows.append([label, description, render_curie(other.iri, context)])
     title = f"what else “{shorten(reading.name or reading.read_as)}” may mean"
     listed = table(["thing", "description", "IRI"], rows, total=len(reading.others))
     return collapsible(muted_text(title), listed)
@@ -182,10 +182,14 @@ def _render_numbered_value(number: int, value: Value, context: RenderContext) ->
     before the triples.
     """
     content = []
-    if not any(value.term in (subject, object_) for subject, _, object_ in value.support):
+    is_end_of_triple = any(
+        value.term in (subject, object_) for subject, _, object_ in value.support
+    )
+    if not is_end_of_triple:
         content.append(_render_value_label(value, context))
     if value.measure is not None:
-        content.append(div("soft", "measure ", render_cell(value.measure, context)))
+        measure = render_cell(value.measure, context)
+        content.append(div("soft", "measure ", measure))
     if value.support:
         content.append(render_triples(value.support, context, [value.term]))
     if value.texts:
@@ -225,10 +229,10 @@ def _render_answer_queries(answer: Answer, context: RenderContext) -> Html:
     """
     is_false = answer.kind == "boolean" and answer.labels == ("false",)
     is_empty = is_false or not answer.values
-    blocks = [
-        render_query_block(number, query, context, is_empty=is_empty)
-        for number, query in enumerate(answer.queries)
-    ]
+    blocks = []
+    for number, query in enumerate(answer.queries):
+        block = render_query_block(number, query, context, is_empty=is_empty)
+        blocks.append(block)
     count = muted_text(pluralize(len(blocks), "query"))
     title = join("The SPARQL it came from ", count)
     if answer.values:
@@ -258,6 +262,9 @@ def render_query_block(
     if not context.is_interactive:
         return div("", head, shown)
     result = context.graph_results.get(f"query {number}")
+    has_no_rows = is_empty
+    if result is not None:
+        has_no_rows = result.is_empty
     text = readable_query(query, context)
     line_count = text.count("\n") + 1
     return render_template(
@@ -270,7 +277,7 @@ def render_query_block(
         rows=min(line_count, MAX_EDITOR_LINES),
         revision=shorten(query, MAX_REVISION_CHARS),
         can_replace=can_replace,
-        has_no_rows=is_empty if result is None else result.is_empty,
+        has_no_rows=has_no_rows,
         result=render_graph_result(f"query {number}", context),
         reason=render_graph_result(f"why {number}", context),
     )
@@ -338,12 +345,11 @@ def _names_of_iris(answer: Answer, context: RenderContext) -> dict[str, str]:
 
     The name is that of the context, else the label of the value, else made of the IRI.
     """
-    labels = {
-        str(term): value.term_label
-        for value in answer.values[:MAX_ROWS]
-        for term in value.terms
-        if isinstance(term, URIRef)
-    }
+    labels = {}
+    for value in answer.values[:MAX_ROWS]:
+        for term in value.terms:
+            if isinstance(term, URIRef):
+                labels[str(term)] = value.term_label
     names = {}
     for iri in sorted(_support_iris(answer).union(labels)):
         known_name = context.names.get(iri) or labels.get(iri)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
 from typing import Any, ClassVar, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -93,7 +92,11 @@ def queries_in(output: Any) -> tuple[str, ...]:
     if not isinstance(queries, tuple):
         # Some records have the number of queries there.
         return ()
-    return tuple(str(getattr(query, "sparql", query)) for query in queries)
+    texts = []
+    for query in queries:
+        text = getattr(query, "sparql", query)
+        texts.append(str(text))
+    return tuple(texts)
 
 
 def is_unanswered(output: Any) -> bool:
@@ -210,9 +213,12 @@ def _render_blocking_part(part: TriplePattern | str, reason: str, context: Rende
     If no step wrote it, a remark says so.
     """
     text = query_part_text(part, context.names)
-    authors = "; ".join(authors_of(context.steps, part, context.names))
-    remark = muted_text(f"{authors or 'no step of this run wrote it'}.")
-    return div("", tag("b", shorten(text)), f": {reason}. ", remark)
+    head = tag("b", shorten(text))
+    authors = authors_of(context.steps, part, context.names)
+    if not authors:
+        authors = ["no step of this run wrote it"]
+    remark = muted_text(f"{'; '.join(authors)}.")
+    return div("", head, f": {reason}. ", remark)
 
 
 def query_part_text(part: TriplePattern | str, names: DisplayNames) -> str:
@@ -250,19 +256,23 @@ def authors_of(steps: Iterable[Step], part: TriplePattern | str, names: DisplayN
                 author_of |= dict.fromkeys(record.query_parts(), step.key)
 
     if isinstance(part, str):
-        author = author_of.get(QueryPart("filters", part))
-        return [f"{author} wrote the filters"] if author else []
+        filters = QueryPart("filters", part)
+        if filters not in author_of:
+            return []
+        return [f"{author_of[filters]} wrote the filters"]
     subject, predicate, object_ = part
     written = (
         QueryPart("predicate", predicate),
         QueryPart("vertex", subject),
         QueryPart("vertex", object_),
     )
-    return [
-        f"{author_of[each]} wrote the {each.kind} {pattern_term_text(each.text, names)}"
-        for each in written
-        if each in author_of
-    ]
+    texts = []
+    for query_part in written:
+        if query_part in author_of:
+            author = author_of[query_part]
+            term = pattern_term_text(query_part.text, names)
+            texts.append(f"{author} wrote the {query_part.kind} {term}")
+    return texts
 
 
 # Where is this vertex?
@@ -340,9 +350,13 @@ def _vertices_called(kg: Graph, name: str, candidates: Iterable[Candidate]) -> l
     graph's exact search finds the others.
     """
     wanted = exact_form(name)
-    named = [candidate.iri for candidate in candidates if exact_form(candidate.label) == wanted]
-    found = kg.exact([name]).get(name, ())
-    return list(dict.fromkeys([*named, *found]))[:MAX_VERTICES]
+    vertices = []
+    for candidate in candidates:
+        if exact_form(candidate.label) == wanted:
+            vertices.append(candidate.iri)
+    vertices += kg.exact([name]).get(name, ())
+    distinct = list(dict.fromkeys(vertices))
+    return distinct[:MAX_VERTICES]
 
 
 def _describe_unknown_name(kg: Graph, name: str) -> str:
@@ -513,7 +527,9 @@ class QueryFailure:
     def line_number(self) -> int | None:
         """The line of the query that the error names, from 1; None if it names none."""
         match = re.search(r"\bat line (\d+)", self.error.message)
-        return int(match[1]) if match else None
+        if match is None:
+            return None
+        return int(match[1])
 
 
 def try_query(kg: Graph, sparql: str) -> QueryResult | QueryFailure:
@@ -558,11 +574,17 @@ def render_query_result(executed: QueryResult, context: RenderContext) -> Html:
         return div("", ask_result, muted_text(" (ASK)"))
     context = context.with_names(executed.names)
     result = executed.rows
-    rows = [[render_cell(term, context) for term in row] for row in result.rows[:MAX_ROWS]]
+    rows = []
+    for row in result.rows[:MAX_ROWS]:
+        cells = [render_cell(term, context) for term in row]
+        rows.append(cells)
     headings = [f"?{variable}" for variable in result.variables]
     number = len(result.rows)
-    remark = "; the result was cut there by the row limit" if result.cut else ""
-    head = div("", tag("b", pluralize(number, "row")), remark)
+    count = tag("b", pluralize(number, "row"))
+    remark = ""
+    if result.cut:
+        remark = "; the result was cut there by the row limit"
+    head = div("", count, remark)
     return join(head, table(headings, rows, total=number))
 
 
@@ -584,9 +606,10 @@ def edit_candidate_query(query: CandidateQuery, sparql: str) -> CandidateQuery:
         )
     known_predicates = [predicate for _, predicate, _ in query.patterns]
     names = dict(zip(known_predicates, query.predicates, strict=False))
-    predicates = [
-        names.get(predicate) or pattern_term_text(predicate, {}) for _, predicate, _ in patterns
-    ]
+    predicates = []
+    for _, predicate, _ in patterns:
+        name = names.get(predicate) or pattern_term_text(predicate, {})
+        predicates.append(name)
     return replace(
         query,
         sparql=sparql,
@@ -720,14 +743,19 @@ def _vertices_named_in(question: str, kg: Graph) -> tuple[URIRef, ...]:
         without_s = word.removesuffix("'s").removesuffix("’s")
         words.append(without_s.rstrip("."))
     for length in range(MAX_NAME_WORDS, 0, -1):
-        starts = range(len(words) - length + 1)
-        names = [" ".join(words[start : start + length]) for start in starts]
-        if length == 1:
-            names = [name for name in names if not name.islower()]
+        names = []
+        for start in range(len(words) - length + 1):
+            end = start + length
+            name = " ".join(words[start:end])
+            if length > 1 or not name.islower():
+                names.append(name)
         found = kg.exact(names)
-        iris = list(chain.from_iterable(found.get(name, ()) for name in names))
+        iris: list[URIRef] = []
+        for name in names:
+            iris += found.get(name, ())
         schema_terms = find_schema_terms(kg, iris)
-        vertices = [iri for iri in dict.fromkeys(iris) if iri not in schema_terms]
+        distinct = dict.fromkeys(iris)
+        vertices = [iri for iri in distinct if iri not in schema_terms]
         if vertices:
             return tuple(vertices[:MAX_THINGS])
     return ()
@@ -743,9 +771,10 @@ def _things(iris: Sequence[URIRef], kg: Graph) -> tuple[Thing, ...]:
     for iri in iris:
         found = find_predicates(kg, iri)
         names = kg.names([iri, *(predicate for predicate, _ in found)])
-        predicates = [
-            ThingPredicate(predicate, names[predicate], direction) for predicate, direction in found
-        ]
+        predicates = []
+        for predicate, direction in found:
+            name = names[predicate]
+            predicates.append(ThingPredicate(predicate, name, direction))
         predicates.sort(key=lambda predicate: (predicate.direction == "in", predicate.name))
         if predicates:
             shown = tuple(predicates[:MAX_PREDICATES])
@@ -795,10 +824,10 @@ def render_questions(things: Sequence[Thing]) -> Html:
     """Render things with their predicates as buttons that write a question into a chat."""
     parts = []
     for thing in things:
-        chips = [
-            _render_chip(predicate, "fill", question_about(thing, predicate))
-            for predicate in thing.predicates
-        ]
+        chips = []
+        for predicate in thing.predicates:
+            question = question_about(thing, predicate)
+            chips.append(_render_chip(predicate, "fill", question))
         parts.append(_render_thing(thing, chips))
     return join(*parts)
 

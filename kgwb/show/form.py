@@ -18,7 +18,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import is_dataclass, replace
-from itertools import chain
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -238,9 +237,11 @@ def _keeps(field: FormField, data: Any) -> bool:
     False if it cannot be filled in or read.
     """
     with suppress(OverrideError, TypeError, KeyError, ValueError, AttributeError):
-        typed = parse_form_values(field, to_form_values(field, data))
+        values = to_form_values(field, data)
+        typed = parse_form_values(field, values)
         # Compared as JSON: in Python, True equals 1.
-        return json.dumps(typed, sort_keys=True) == json.dumps(data, sort_keys=True)
+        typed_json = json.dumps(typed, sort_keys=True)
+        return typed_json == json.dumps(data, sort_keys=True)
     return False
 
 
@@ -263,12 +264,12 @@ def to_form_values(field: FormField, data: Any, path: str = "") -> dict[str, str
                 values |= to_form_values(part, data[part.name], part_path)
         case "table":
             for number, row in enumerate(data):
-                for column, cell_path in field.parts(join_path(path, number)):
-                    # A column without a name is the whole row.
-                    cell = row[column.name] if column.name else row
-                    values |= to_form_values(column, cell, cell_path)
+                row_path = join_path(path, number)
+                values |= _row_values(field, row, row_path)
         case "ticks":
-            values |= {join_path(path, field.choices.index(choice)): "on" for choice in data}
+            for choice in data:
+                position = field.choices.index(choice)
+                values[join_path(path, position)] = "on"
         case "flag":
             if data:
                 values[name] = "on"
@@ -277,10 +278,28 @@ def to_form_values(field: FormField, data: Any, path: str = "") -> dict[str, str
         case "texts":
             values[name] = "\n".join(data)
         case "json":
-            is_default = data is None and field.default is None
-            values[name] = "" if is_default else json.dumps(data, ensure_ascii=False)
+            values[name] = _json_input(field, data)
         case _:
             values[name] = str(data)
+    return values
+
+
+def _json_input(field: FormField, data: Any) -> str:
+    """Return data as JSON; empty for None if that is the default of the field."""
+    if data is None and field.default is None:
+        return ""
+    return json.dumps(data, ensure_ascii=False)
+
+
+def _row_values(table: FormField, row: Any, path: str) -> dict[str, str]:
+    """Return the values of the inputs in one row of a table, by input name.
+
+    ``path`` is that of the row. A column without a name has the row itself as its data.
+    """
+    values: dict[str, str] = {}
+    for column, cell_path in table.parts(path):
+        cell = row[column.name] if column.name else row
+        values |= to_form_values(column, cell, cell_path)
     return values
 
 
@@ -351,9 +370,10 @@ class FormReader:
 
     def _read_parts(self, field: FormField, path: str, place: Place) -> dict[str, Any]:
         """Return the data of a group, or of a row of a table, by the names of its parts."""
-        return {
-            part.name: self.read(part, part_path, place) for part, part_path in field.parts(path)
-        }
+        data = {}
+        for part, part_path in field.parts(path):
+            data[part.name] = self.read(part, part_path, place)
+        return data
 
     def _read_rows(self, table: FormField, path: str, place: Place) -> list[Any]:
         """Return the rows of a table, in the order of their numbers.
@@ -376,11 +396,11 @@ class FormReader:
 
         An option is ticked if there is a value under the field's path with its position.
         """
-        return [
-            choice
-            for position, choice in enumerate(field.choices)
-            if join_path(path, position) in self.values
-        ]
+        ticked = []
+        for position, choice in enumerate(field.choices):
+            if join_path(path, position) in self.values:
+                ticked.append(choice)
+        return ticked
 
 
 def row_numbers(values: FormValues, path: str) -> list[int]:
@@ -390,14 +410,20 @@ def row_numbers(values: FormValues, path: str) -> list[int]:
     number.
     """
     cell_name = re.compile(rf"{re.escape(path)}\.?(\d+)\.")
-    matches = filter(None, map(cell_name.match, values))
-    return sorted({int(match[1]) for match in matches})
+    numbers = set()
+    for name in values:
+        match = cell_name.match(name)
+        if match:
+            numbers.add(int(match[1]))
+    return sorted(numbers)
 
 
 def _describe_problem(place: Iterable[str], problem: str) -> str:
     """Return a problem with the place where it is: "facts, row 2, IRI: ..."."""
     labels = ", ".join(filter(None, place))
-    return f"{labels}: {problem}" if labels else problem
+    if not labels:
+        return problem
+    return f"{labels}: {problem}"
 
 
 def _parse_input(field: FormField, text: str) -> Any:
@@ -526,7 +552,11 @@ def add_or_remove_row(
         new_row = _empty_row_values(table, values, table_path)
         return {**values, **new_row}
     removed = join_path(table_path, row) + "."
-    return {name: text for name, text in values.items() if not name.startswith(removed)}
+    kept = {}
+    for name, text in values.items():
+        if not name.startswith(removed):
+            kept[name] = text
+    return kept
 
 
 def _find_subfield(field: FormField, names: Sequence[str]) -> FormField:
@@ -545,11 +575,14 @@ def _empty_row_values(table: FormField, values: FormValues, path: str) -> dict[s
 
     A table without rows begins with 0.
     """
-    row_number = max(row_numbers(values, path), default=-1) + 1
+    numbers = row_numbers(values, path)
+    row_number = max(numbers, default=-1) + 1
+    row_path = join_path(path, row_number)
     row_values: dict[str, str] = {}
-    for column, cell_path in table.parts(join_path(path, row_number)):
+    for column, cell_path in table.parts(row_path):
         cell = fit_field(column, empty_data(column))
-        row_values |= to_form_values(cell, empty_data(cell), cell_path)
+        data = empty_data(cell)
+        row_values |= to_form_values(cell, data, cell_path)
     return row_values
 
 
@@ -628,7 +661,9 @@ class FormRenderer:
         add_id = f"more-{name}"
         for number in row_numbers(self.values, path):
             row_path = join_path(path, number)
-            cells = [self.render(column, cell_path) for column, cell_path in table.parts(row_path)]
+            cells = []
+            for column, cell_path in table.parts(row_path):
+                cells.append(self.render(column, cell_path))
             remove = button(
                 "Remove this row", "less", "bad", "ghost square", arg=row_path, data_then=add_id
             )
@@ -644,8 +679,10 @@ class FormRenderer:
         ticks = []
         for position, label in enumerate(field.choice_labels):
             name = join_path(path, position)
-            box = tag("input", type="checkbox", name=name, checked=name in self.values)
-            ticks.append(tag("label", box, " ", tag("bdi", label), class_="tick"))
+            is_ticked = name in self.values
+            box = tag("input", type="checkbox", name=name, checked=is_ticked)
+            text = tag("bdi", label)
+            ticks.append(tag("label", box, " ", text, class_="tick"))
         return div("stack tight scroll", *ticks)
 
     def _render_input(self, field: FormField, path: str) -> Html:
@@ -722,7 +759,8 @@ def _render_options(field: FormField, selected: str) -> list[Html]:
     options = []
     for n, label in enumerate(field.choice_labels or map(str, field.choices)):
         text = shorten(label, MAX_OPTION_CHARS)
-        options.append(tag("option", text, value=n, selected=str(n) == selected))
+        is_selected = str(n) == selected
+        options.append(tag("option", text, value=n, selected=is_selected))
     return options
 
 
@@ -826,8 +864,11 @@ def choose_option(step: Step, position: int) -> Any:
     """
     form = OutputForm(step)
     name = next(iter(form.choice_fields))
-    initial_values = form.initial_values.items()
-    values = {key: text for key, text in initial_values if key.partition(".")[0] != name}
+    values = {}
+    for key, text in form.initial_values.items():
+        field_name, _, _ = key.partition(".")
+        if field_name != name:
+            values[key] = text
     if _find_subfield(form.field, [name]).kind == "choice":
         values[name] = str(position + 1)
     else:
@@ -885,7 +926,9 @@ def _find_options(step: Step, name: str, type_hint: Any, record_class: type) -> 
     if step.done:
         current = getattr(step.output, name)
     if isinstance(current, tuple):
-        return options if all(record in options for record in current) else []
+        if all(record in options for record in current):
+            return options
+        return []
     if NoneType not in get_args(type_hint):
         return []
     options += _records_in(step.output, record_class)
@@ -904,8 +947,11 @@ def _records_in(source: Any, record_class: type) -> list[Any]:
     if is_record(source):
         source_class: Any = type(source)
         parts = [getattr(source, name) for name in field_marks(source_class)]
-    tuples = [part for part in parts if isinstance(part, tuple)]
-    return [record for record in chain(*tuples) if isinstance(record, record_class)]
+    records = []
+    for part in parts:
+        if isinstance(part, tuple):
+            records += [record for record in part if isinstance(record, record_class)]
+    return records
 
 
 def _choice_field(name: str, options: list[Any], *, has_many: bool) -> FormField:

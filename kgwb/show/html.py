@@ -368,8 +368,10 @@ def button(
     contents: list[str] = []
     if icon_name:
         contents.append(icon(icon_name))
-    if not is_square:
-        contents.append(span("long", label) if may_fold else label)
+    if may_fold and not is_square:
+        contents.append(span("long", label))
+    elif not is_square:
+        contents.append(label)
     hidden_label = label if is_square or may_fold else None
     key = shortcut or None
     named = {"title": hidden_label, "aria_label": hidden_label, **attributes}
@@ -462,10 +464,14 @@ def table(
     rows = list(rows)
     if not rows:
         return Html()
-    head = _table_row("th", headings) if any(headings) else None
-    lines = [_table_row("td", row) for row in rows[:max_rows]]
-    omitted = omitted_count(max(total, len(rows)) - max_rows)
-    return join(tag("table", head, *lines), omitted)
+    lines = []
+    if any(headings):
+        lines.append(_table_row("th", headings))
+    for row in rows[:max_rows]:
+        lines.append(_table_row("td", row))
+    number = max(total, len(rows))
+    omitted = omitted_count(number - max_rows)
+    return join(tag("table", *lines), omitted)
 
 
 def _table_row(element: str, cells: Iterable[object]) -> Html:
@@ -494,7 +500,9 @@ def muted_text(text: object) -> Html:
 
 def omitted_count(number: int) -> Html:
     """Render "and 3 more"; nothing if the number is 0 or less."""
-    return muted_text(and_more(number)) if number > 0 else Html()
+    if number <= 0:
+        return Html()
+    return muted_text(and_more(number))
 
 
 def note(*contents: object, level: str = "") -> Html:
@@ -538,7 +546,8 @@ def score_bar(score: float | None) -> Html:
     """Render a score from 0 to 1 as a bar, with the number beside it; None is "not scored"."""
     if score is None:
         return span("soft", "not scored")
-    return span("row", span("grow", bar(score)), span("num", f"{score:.2f}"))
+    number = span("num", f"{score:.2f}")
+    return span("row", span("grow", bar(score)), number)
 
 
 def _percent(fraction: float) -> str:
@@ -693,7 +702,13 @@ def render_word_diff(before: str, after: str) -> Html:
     The text after the change is bold.
     """
     old, new = mark_changed_words(before, after)
-    return div("kv", muted_text("before"), span("", old), muted_text("after"), span("b", new))
+    return div(
+        "kv",
+        muted_text("before"),
+        span("", old),
+        muted_text("after"),
+        span("b", new),
+    )
 
 
 def render_line_diff(before: list[str], after: list[str]) -> tuple[int, Html]:
@@ -728,10 +743,14 @@ def highlight_pattern(text: str, pattern: str, class_: str = "filled") -> Html:
     """
     if not pattern:
         return safe(text)
-    pieces: list[str] = re.split(f"({pattern})", text)
-    # Texts and matches take turns.
-    pieces[1::2] = [tag("mark", match, class_=class_) for match in pieces[1::2]]
-    return join(*pieces)
+    parts: list[str] = []
+    for position, piece in enumerate(re.split(f"({pattern})", text)):
+        is_match = position % 2 == 1  # texts and matches take turns
+        if is_match:
+            parts.append(tag("mark", piece, class_=class_))
+        else:
+            parts.append(piece)
+    return join(*parts)
 
 
 def highlight_words(text: str, words: Iterable[str]) -> Html:

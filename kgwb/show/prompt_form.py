@@ -60,8 +60,12 @@ def _header_values(header: str) -> dict[str, str]:
 
     Lines without a colon, such as the fences, are skipped.
     """
-    lines = [line.partition(":") for line in header.splitlines()]
-    return {name: value.strip() for name, separator, value in lines if separator}
+    values = {}
+    for line in header.splitlines():
+        name, separator, value = line.partition(":")
+        if separator:
+            values[name] = value.strip()
+    return values
 
 
 DEFAULT_FOLDER = "my_prompts"
@@ -212,8 +216,12 @@ def find_left_out(step: Step | None) -> list[str]:
     """
     if step is None:
         return []
-    texts = [getattr(value, "left_out", "") for value in step.inputs.values()]
-    return [text for text in texts if text and isinstance(text, str)]
+    texts = []
+    for value in step.inputs.values():
+        text = getattr(value, "left_out", "")
+        if text and isinstance(text, str):
+            texts.append(text)
+    return texts
 
 
 def render_request(
@@ -238,7 +246,10 @@ def render_request(
     text = f"{_count_chars(request):,} characters, about {estimate_tokens(request):,} tokens"
     if prompt is not None:
         sizes = prompt.measure_parts(request.messages, request.variables)
-        listed = [f"{name} {max(1, size // CHARS_PER_TOKEN):,}" for name, size in sizes.items()]
+        listed = []
+        for name, size in sizes.items():
+            tokens = max(1, size // CHARS_PER_TOKEN)
+            listed.append(f"{name} {tokens:,}")
         text += f": {', '.join(listed)}"
     if left_out:
         text += f"; left out for room: {', '.join(left_out)}"
@@ -262,8 +273,10 @@ def _marked_values(request: ChatRequest) -> str:
     Longer texts come first, so that they are not marked in part. Texts of less than
     MIN_VARIABLE_CHARS characters are left out. Empty if there are none.
     """
-    texts = [value for value in request.variables.values() if isinstance(value, str)]
-    values = [text for text in texts if len(text) >= MIN_VARIABLE_CHARS]
+    values = []
+    for value in request.variables.values():
+        if isinstance(value, str) and len(value) >= MIN_VARIABLE_CHARS:
+            values.append(value)
     longest_first = sorted(values, key=len, reverse=True)
     return "|".join(map(re.escape, longest_first))
 
@@ -273,5 +286,6 @@ def _render_message(message: Message, values: str) -> Html:
 
     ``values`` is a regular expression for what is marked in it if the role is "user".
     """
-    text = highlight_pattern(message.content, values if message.role == "user" else "")
+    pattern = values if message.role == "user" else ""
+    text = highlight_pattern(message.content, pattern)
     return join(span("role", message.role), text, "\n")

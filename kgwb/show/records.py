@@ -110,7 +110,8 @@ def render_table(records: Sequence[Any], context: RenderContext) -> Html:
     """
     first = records[0]
     if not is_record(first):
-        return table((), [[render_cell(value, "", context)] for value in records])
+        cells = [render_cell(value, "", context) for value in records]
+        return table((), [[cell] for cell in cells])
     columns = [field for field in shown_fields(first) if _is_filled(field.name, records)]
     rows = []
     for record in records:
@@ -209,8 +210,13 @@ def _render_items(items: Sequence[Any], context: RenderContext) -> Html:
     if items and all(map(_is_triple, items)):
         return render_triples(items, context)
     if items and isinstance(items[0], URIRef):
-        return join(*(div("", render_curie(iri, context)) for iri in items))
-    return tag("bdi", shorten(", ".join(map(one_line, items))))
+        lines = []
+        for iri in items:
+            curie = render_curie(iri, context)
+            lines.append(div("", curie))
+        return join(*lines)
+    line = ", ".join(map(one_line, items))
+    return tag("bdi", shorten(line))
 
 
 MAX_DEGREE = 1_000
@@ -250,10 +256,12 @@ def render_link(link: Link, context: RenderContext) -> Html:
     candidates += [vertex for vertex in link.vertices if vertex not in candidates]
     shown = candidates[:MAX_ROWS]
     selected = [shown.index(vertex) for vertex in link.vertices if vertex in shown]
+    if not selected:
+        selected = [-1]
     options = [_render_candidate_with_degree(candidate, context) for candidate in shown]
     omitted = len(link.candidates) - len(shown)
     parts = [
-        render_choices(options, selected or [-1], NO_CANDIDATE_LABEL, context),
+        render_choices(options, selected, NO_CANDIDATE_LABEL, context),
         _render_omitted(omitted),
     ]
     if link.reason:

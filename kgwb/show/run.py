@@ -420,11 +420,14 @@ def _attempts_of(step: Step, calls: Mapping[str, Call]) -> list[tuple[Attempt | 
 
     A call that is not known is None, and so is the attempt of a call that was not checked.
     """
+    attempts: list[tuple[Attempt | None, Call | None]] = []
+    for attempt in step.attempts:
+        attempts.append((attempt, calls.get(attempt.call)))
     checked = {attempt.call for attempt in step.attempts}
-    return [
-        *((attempt, calls.get(attempt.call)) for attempt in step.attempts),
-        *((None, call) for call in step.model_calls if call.key not in checked),
-    ]
+    for call in step.model_calls:
+        if call.key not in checked:
+            attempts.append((None, call))
+    return attempts
 
 
 def _describe_cost(model_name: str, reply: ChatReply | NewReply, seconds: float) -> str:
@@ -446,8 +449,8 @@ def render_new_replies(asked: NewReplies, context: RenderContext) -> Html:
         label = state_badge("ok", f"reply {number}")
         if reply.text == asked.before:
             label = state_badge("ok", f"reply {number}, as in the record")
-        cost = muted_text(_describe_cost(reply.model, reply, reply.seconds))
-        head = div("row", label, cost)
+        cost = _describe_cost(reply.model, reply, reply.seconds)
+        head = div("row", label, muted_text(cost))
         text = render(reply.text, context)
         parts.append(div("stack tight", head, text))
     return div("stack", *parts)

@@ -176,7 +176,9 @@ def describe_type_mismatch(question: str, answer: Answer) -> str:
     """
     if answer.kind == "boolean" or answer.columns:
         return ""
-    typed_labels = [(value.label, _value_type(value)) for value in answer.values]
+    typed_labels = []
+    for value in answer.values:
+        typed_labels.append((value.label, _value_type(value)))
     return describe_unfitting_values(question, typed_labels)
 
 
@@ -190,11 +192,11 @@ def describe_unfitting_values(question: str, typed_labels: Iterable[tuple[str, s
     expected, fitting_types = _find_expected_values(question)
     if not expected:
         return ""
-    unfitting = [
-        f"{shorten(label, MAX_VALUE_CHARS)} is {value_type}"
-        for label, value_type in typed_labels
-        if value_type not in fitting_types
-    ]
+    unfitting = []
+    for full_label, value_type in typed_labels:
+        if value_type not in fitting_types:
+            label = shorten(full_label, MAX_VALUE_CHARS)
+            unfitting.append(f"{label} is {value_type}")
     if not unfitting:
         return ""
     text = "; ".join(first_items(unfitting, MAX_MISMATCHES))
@@ -398,14 +400,19 @@ def _asked_models(run: Run) -> list[str]:
     """Return the names of the models that a run with models has asked, without their addresses."""
     if not run.models:
         return []
-    asked = [str(call.request["model"]) for call in run.calls.values() if call.kind == "model"]
-    return [name.partition("@http")[0] for name in asked]
+    names = []
+    for call in run.calls.values():
+        if call.kind == "model":
+            name, _, _ = str(call.request["model"]).partition("@http")
+            names.append(name)
+    return names
 
 
 def _muted_text(run: Run) -> str:
     """Return the muted triples of a run by their display names, in one line with "; " between."""
     names = run.display_names()
-    return "; ".join(single_line(format_triple(triple, names)) for triple in run.kg.muted)
+    triples = [format_triple(triple, names) for triple in run.kg.muted]
+    return "; ".join(map(single_line, triples))
 
 
 # The answer
@@ -494,7 +501,9 @@ def _view_of_failure(run: Run, failure: KgwbError) -> AnswerView:
     The system's name at the beginning of the message is removed.
     """
     message = failure.message.removeprefix(f"{run.system.name}/")
-    details = f"What to do: {failure.hint}" if failure.hint else ""
+    details = ""
+    if failure.hint:
+        details = f"What to do: {failure.hint}"
     state = AnswerState(ERROR, ANSWER_STATE_LABELS[ERROR])
     return AnswerView(state.icon, state.label, _capitalized(message), details)
 
@@ -505,7 +514,9 @@ def _view_of_stale_answer(previous: Answer | None) -> AnswerView:
     The headline asks the person to continue; the details have the answer before the
     change: an edit, or the undoing of one.
     """
-    details = "" if previous is None else f"before your change: {previous}"
+    details = ""
+    if previous is not None:
+        details = f"before your change: {previous}"
     headline = "Continue to see the answer after your change"
     return AnswerView("stale", "Stale", headline, details)
 
@@ -536,9 +547,12 @@ def _measures_of(answer: Answer) -> str:
     if not answer.measure:
         return ""
     names = {str(iri): name for iri, name in answer.names}
-    measures = [value.measure for value in answer.values if value.measure is not None]
-    texts = dict.fromkeys(format_term(measure, names) for measure in measures)
-    return single_line(f"decided by {answer.measure}: {list_first(texts)}")
+    texts = []
+    for value in answer.values:
+        if value.measure is not None:
+            texts.append(format_term(value.measure, names))
+    distinct = dict.fromkeys(texts)
+    return single_line(f"decided by {answer.measure}: {list_first(distinct)}")
 
 
 def _origins_of(run: Run, answer: Answer) -> list[str]:

@@ -249,7 +249,8 @@ def _first_group(pattern: re.Pattern[str], text: str) -> str:
 @cache
 def load_style() -> str:
     """Return the style sheet of all views with its icons, without comments and needless spaces."""
-    text = Path(__file__).with_name("look.css").read_text(encoding="utf-8")
+    file = Path(__file__).with_name("look.css")
+    text = file.read_text(encoding="utf-8")
     without_comments = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
     dense = re.sub(r"\s*([{};,])\s*|(?<=:)\s+|\n", r"\1", without_comments)
     return re.sub(r'icon\("(.*?)"\)', ICON, dense)

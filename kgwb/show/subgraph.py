@@ -108,10 +108,13 @@ class Subgraph:
 
         The omission comes first, then the nodes in order. Empty if there is neither.
         """
-        notes = [
-            f"{node.name}: {node.expansion_note}" for node in self.nodes if node.expansion_note
-        ]
-        return tuple(filter(None, [self.omission_note, *notes]))
+        notes = []
+        if self.omission_note:
+            notes.append(self.omission_note)
+        for node in self.nodes:
+            if node.expansion_note:
+                notes.append(f"{node.name}: {node.expansion_note}")
+        return tuple(notes)
 
 
 # From a run to its subgraph
@@ -195,8 +198,11 @@ def _linked_vertices(records: Iterable[object]) -> list[URIRef]:
 
     They are in the order of the records. Mentions that were not linked are left out.
     """
-    links = [record for record in records if isinstance(record, Link)]
-    return list(dict.fromkeys(vertex.iri for link in links for vertex in link.vertices))
+    vertices = []
+    for record in records:
+        if isinstance(record, Link):
+            vertices += [vertex.iri for vertex in record.vertices]
+    return list(dict.fromkeys(vertices))
 
 
 def _group_roles(assignments: Iterable[RoleAssignment]) -> RolesByPart:
@@ -241,8 +247,15 @@ def _make_subgraph(
 
     ``names`` are display names by IRI. A part that ``roles`` lacks has none.
     """
-    nodes = [Node(term, _label(term, names), roles.get(term, ())) for term in terms]
-    edges = [Edge(triple, _label(triple[1], names), roles.get(triple, ())) for triple in triples]
+    nodes = []
+    for term in terms:
+        label = _label(term, names)
+        nodes.append(Node(term, label, roles.get(term, ())))
+    edges = []
+    for triple in triples:
+        _, predicate, _ = triple
+        label = _label(predicate, names)
+        edges.append(Edge(triple, label, roles.get(triple, ())))
     return Subgraph(_tell_nodes_apart(nodes), tuple(edges))
 
 
@@ -294,7 +307,11 @@ def _label(term: Term, names: DisplayNames) -> str:
 
 def end_terms(triples: Iterable[Triple]) -> dict[Term, None]:
     """Return the subjects and objects of triples, each once, in the order of the triples."""
-    return dict.fromkeys(term for subject, _, object_ in triples for term in (subject, object_))
+    terms: dict[Term, None] = {}
+    for subject, _, object_ in triples:
+        terms[subject] = None
+        terms[object_] = None
+    return terms
 
 
 def _limit_nodes(vertices: Sequence[URIRef], answer: Answer, max_nodes: int) -> SubgraphPart:
@@ -525,7 +542,10 @@ def _triples_around(kg: Graph, vertex: URIRef) -> tuple[list[Triple], bool]:
         groups[str(predicate), is_incoming].add(triple)
 
     in_order = [sorted(groups[key], key=str) for key in sorted(groups)]
-    in_turns = [triple for turn in zip_longest(*in_order) for triple in turn if triple]
+    in_turns: list[Triple] = []
+    for turn in zip_longest(*in_order):
+        in_turns += [triple for triple in turn if triple is not None]
     incoming = len(result.rows) - outgoing
     is_limited = max(outgoing, incoming) >= MAX_TRIPLES_PER_DIRECTION
-    return in_turns, not result.cut and not is_limited
+    has_all = not result.cut and not is_limited
+    return in_turns, has_all

@@ -134,15 +134,17 @@ def compute_layout(subgraph: Subgraph) -> Layout:
         if boxes[start].x == boxes[end].x:
             # An edge within a column bends to the right: the last one may need the gap after it.
             width = left + MARGIN
+    in_order = [boxes[position] for position in range(len(nodes))]
     layout = Layout(
-        boxes=tuple(boxes[position] for position in range(len(nodes))),
+        boxes=tuple(in_order),
         endpoints=endpoints,
         curvatures=_curvatures(endpoints, boxes),
         width=width,
         height=height,
     )
-    rightmost = max((_rightmost(layout, edge) for edge in range(len(endpoints))), default=0)
-    return layout._replace(width=max(width, rightmost + MARGIN))
+    for edge in range(len(endpoints)):
+        width = max(width, _rightmost(layout, edge) + MARGIN)
+    return layout._replace(width=width)
 
 
 def _endpoints(subgraph: Subgraph) -> tuple[Endpoints, ...]:
@@ -151,8 +153,11 @@ def _endpoints(subgraph: Subgraph) -> tuple[Endpoints, ...]:
     Each is a pair: subject, then object. Raises KeyError for an end that is no node.
     """
     positions = {node.term: position for position, node in enumerate(subgraph.nodes)}
-    triples = [edge.triple for edge in subgraph.edges]
-    return tuple((positions[subject], positions[object_]) for subject, _, object_ in triples)
+    endpoints = []
+    for edge in subgraph.edges:
+        subject, _, object_ = edge.triple
+        endpoints.append((positions[subject], positions[object_]))
+    return tuple(endpoints)
 
 
 def _box_width(node: Node) -> float:
@@ -161,8 +166,10 @@ def _box_width(node: Node) -> float:
     The second line has smaller letters. A box has room for MIN_TEXT_WIDTH at least.
     """
     first, *others = box_lines(node)
-    widths = [text_width(line, SMALL_SIZE) for line in others]
-    return max(MIN_TEXT_WIDTH, text_width(first, FIRST_LINE_SIZE), *widths) + 26
+    width = max(MIN_TEXT_WIDTH, text_width(first, FIRST_LINE_SIZE))
+    for line in others:
+        width = max(width, text_width(line, SMALL_SIZE))
+    return width + 26
 
 
 def _box_height(node: Node) -> float:
@@ -176,8 +183,11 @@ def _column_gap(edges: Sequence[Edge]) -> float:
 
     It is at least COLUMN_GAP.
     """
-    widths = [text_width(edge_label(edge), SMALL_SIZE) for edge in edges]
-    return max([COLUMN_GAP, *(width + 56 for width in widths)])
+    gap = COLUMN_GAP
+    for edge in edges:
+        label_width = text_width(edge_label(edge), SMALL_SIZE)
+        gap = max(gap, label_width + 56)
+    return gap
 
 
 def _curvatures(endpoints: Sequence[Endpoints], boxes: Mapping[int, NodeBox]) -> tuple[float, ...]:
@@ -214,9 +224,12 @@ def _overhang(boxes: Mapping[int, NodeBox], start: int, end: int) -> float:
     """
     first, second = boxes[start], boxes[end]
     top, bottom = sorted((first.y, second.y))
-    column = [box for box in boxes.values() if box.x == first.x and top <= box.y <= bottom]
-    widest = max(box.width for box in column)
-    return (widest - min(first.width, second.width)) / 2
+    narrow = min(first.width, second.width)
+    widest = narrow
+    for box in boxes.values():
+        if box.x == first.x and top <= box.y <= bottom:
+            widest = max(widest, box.width)
+    return (widest - narrow) / 2
 
 
 def _arrange_columns(nodes: Sequence[Node], endpoints: Sequence[Endpoints]) -> Iterator[list[int]]:
@@ -496,12 +509,15 @@ def highlighted_parts(subgraph: Subgraph, highlighted: Value | None) -> dict[str
     if highlighted is None:
         return None
     terms = {highlighted.term, *end_terms(highlighted.support)}
-    support = highlighted.support
-    nodes, edges = enumerate(subgraph.nodes), enumerate(subgraph.edges)
-    return {
-        "nodes": [number for number, node in nodes if node.term in terms],
-        "edges": [number for number, edge in edges if edge.triple in support],
-    }
+    nodes = []
+    for number, node in enumerate(subgraph.nodes):
+        if node.term in terms:
+            nodes.append(number)
+    edges = []
+    for number, edge in enumerate(subgraph.edges):
+        if edge.triple in highlighted.support:
+            edges.append(number)
+    return {"nodes": nodes, "edges": edges}
 
 
 def _highlight_class(number: int, highlighted: Sequence[int] | None) -> str:
@@ -519,7 +535,8 @@ def _highlight_class(number: int, highlighted: Sequence[int] | None) -> str:
 def _render_line(edge: Edge, curve: Curve, mark: str) -> Html:
     """Render the line of an edge; it is dashed if the edge was found by expanding only."""
     start, *others = map(_format_point, curve)
-    path = f"M{start} C{' '.join(others)}"
+    controls_and_end = " ".join(others)
+    path = f"M{start} C{controls_and_end}"
     dashes = "5 4" if is_only_expanded(edge) else None
     return tag("path", d=path, class_=f"ed{mark}", stroke_dasharray=dashes)
 
@@ -536,8 +553,8 @@ def _render_arrow_head(curve: Curve, mark: str) -> Html:
     tip = end - back * 0.8
     left = end + back * (0.2 + 0.5j)
     right = end + back * (0.2 - 0.5j)
-    points = " ".join(map(_format_point, (tip, left, right)))
-    return tag("polygon", points=points, class_=f"hd{mark}")
+    corners = map(_format_point, (tip, left, right))
+    return tag("polygon", points=" ".join(corners), class_=f"hd{mark}")
 
 
 def _render_edge_label(edge: Edge, middle: complex, mark: str) -> Html:
@@ -586,18 +603,24 @@ def _render_node(node: Node, box: NodeBox, mark: str, attributes: dict[str, obje
     corner_radius: float = 5
     if has_round_box(node):
         corner_radius = box.height / 2
+    insets = [0]
+    if node.shape == "answer":
+        insets.append(3)
     parts = [tag("title", tooltip_text(node))]
-    for inset in (0, 3) if node.shape == "answer" else (0,):
+    for inset in insets:
         width = box.width - 2 * inset
         height = box.height - 2 * inset
         x = box.x - width / 2
         y = box.y - height / 2
         rounding = corner_radius - inset
-        parts.append(tag("rect", class_="nd", width=width, height=height, x=x, y=y, rx=rounding))
+        outline = tag("rect", class_="nd", width=width, height=height, x=x, y=y, rx=rounding)
+        parts.append(outline)
+
     first, *others = box_lines(node)
     baseline = box.y - 1 if others else box.y + 4
     parts.append(_centred_text(box.x, baseline, None, first))
-    parts += [_centred_text(box.x, box.y + 13, "sub", line) for line in others]
+    for line in others:
+        parts.append(_centred_text(box.x, box.y + 13, "sub", line))
     return tag("g", *parts, class_=css_class + mark, **attributes)
 
 
@@ -684,13 +707,17 @@ def render_tables(subgraph: Subgraph, context: RenderContext) -> Html:
     triple_rows = []
     for edge in subgraph.edges:
         terms = [render_term(term, context) for term in edge.triple]
+        roles = describe_roles(edge.roles)
         supported = _supported_answers(edge, subgraph.answers)
-        triple_rows.append((*terms, describe_roles(edge.roles), supported))
-    node_rows = [
-        (render_term(node.term, context), describe_roles(node.roles)) for node in subgraph.nodes
-    ]
+        triple_rows.append((*terms, roles, supported))
+    node_rows = []
+    for node in subgraph.nodes:
+        term = render_term(node.term, context)
+        node_rows.append((term, describe_roles(node.roles)))
     headings = ("subject", "predicate", "object", "roles", "supports")
-    return join(table(headings, triple_rows), table(("node", "roles"), node_rows))
+    triples = table(headings, triple_rows)
+    nodes = table(("node", "roles"), node_rows)
+    return join(triples, nodes)
 
 
 def _supported_answers(edge: Edge, answers: Iterable[Value]) -> str:

@@ -152,9 +152,10 @@ def _find_classes(survey: Survey, search_text: str, names: DisplayNames) -> list
         if _matches_search(search_text, surveyed.name, surveyed.iri or ""):
             found.append(FoundClass(surveyed, surveyed.properties, False))
             continue
-        properties = [
-            prop for prop in surveyed.properties if _property_matches(search_text, prop, names)
-        ]
+        properties = []
+        for prop in surveyed.properties:
+            if _property_matches(search_text, prop, names):
+                properties.append(prop)
         if properties:
             found.append(FoundClass(surveyed, properties, True))
     return found
@@ -260,7 +261,8 @@ def _property_rows(
     path = [prop.predicate]
     yield _property_row(path, prop, instance_count, context, description)
     for inner in prop.inner:
-        yield _property_row([*path, inner.predicate], inner, prop.triples, context)
+        inner_path = [*path, inner.predicate]
+        yield _property_row(inner_path, inner, prop.triples, context)
 
 
 def _property_row(
@@ -275,11 +277,14 @@ def _property_row(
     ``subject_count`` is the number of subjects that could have it, which 100% stands for.
     """
     names = [format_term(iri, context.names) for iri in path]
+    share = 0.0
+    if subject_count:
+        share = prop.things / subject_count
     return SimpleNamespace(
         name=" / ".join(names),
         description=description,
         curie=render_curie(path[-1], context),
-        share=prop.things / subject_count if subject_count else 0.0,
+        share=share,
         percent=format_percent(prop.things, subject_count or 1),
         counts=f"{prop.things:,} of {subject_count:,}",
         details=_render_value_sorts(prop, context),
@@ -294,9 +299,9 @@ def _render_value_sorts(prop: PropertySurvey, context: RenderContext) -> Html:
     """
     shown = prop.values[:MAX_VALUE_TYPES]
     names = _name_sorts(shown, context)
-    parts: list[object] = [
-        _render_values(values, name, context) for values, name in zip(shown, names, strict=True)
-    ]
+    parts: list[object] = []
+    for values, name in zip(shown, names, strict=True):
+        parts.append(_render_values(values, name, context))
     parts.append(and_more(len(prop.values) - MAX_VALUE_TYPES))
     if prop.bare:
         parts.append(f"{prop.bare:,} lead to IRIs without triples")
@@ -331,9 +336,10 @@ def _render_values(values: ValueSurvey, name: str, context: RenderContext) -> Ht
     head = tag("bdi", name)
     if values.sort in ("class", "IRI"):
         head = join(head, f" {values.triples:,}")
-    examples = [
-        tag("bdi", shorten_name(format_term(term, context.names))) for term in values.examples
-    ]
+    examples = []
+    for term in values.examples:
+        text = shorten_name(format_term(term, context.names))
+        examples.append(tag("bdi", text))
     if values.whole:
         return join(head, ": ", join_with(", ", examples))
     if not examples:

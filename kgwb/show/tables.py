@@ -125,8 +125,10 @@ class Table:
         if not self.folds_equal_columns or len(kept) == len(self.headers):
             return whole
         select = itemgetter(*kept)
-        headers = enumerate(self.headers)
-        folded = [str(header) for column, header in headers if column not in kept]
+        folded = []
+        for column, header in enumerate(self.headers):
+            if column not in kept:
+                folded.append(str(header))
         summary = muted_text(f"the same numbers as one of these: {', '.join(folded)}")
         different = html_table(select(self.headers), map(select, rows))
         return join(different, collapsible(summary, whole))
@@ -151,7 +153,9 @@ class Table:
 
     def to_frame(self) -> Any:
         """Return the table as a DataFrame of pandas. Raises InputError if pandas is not installed."""
-        return import_pandas().DataFrame(list(map(list, self.rows)), columns=list(self.headers))
+        pandas = import_pandas()
+        rows = [list(row) for row in self.rows]
+        return pandas.DataFrame(rows, columns=list(self.headers))
 
     def to_latex(self) -> str:
         """Return the source of a LaTeX table with its caption and the rules of booktabs; all text is escaped.
@@ -172,8 +176,11 @@ class Table:
         """Return the table as a Markdown table, with its caption below."""
         headers, *rows = self._map_cells(_escape_markdown)
         rules = ["---"] + ["---:"] * (len(headers) - 1)
-        lines = [f"| {' | '.join(cells)} |" for cells in (headers, rules, *rows)]
-        return "\n".join([*lines, "", _escape_markdown(self.caption), ""])
+        lines = []
+        for cells in (headers, rules, *rows):
+            lines.append(f"| {' | '.join(cells)} |")
+        caption = _escape_markdown(self.caption)
+        return "\n".join([*lines, "", caption, ""])
 
     def to_csv(self) -> str:
         """Return the table as CSV text with a line of headers. The caption and what is best are left out."""

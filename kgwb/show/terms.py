@@ -105,7 +105,10 @@ class RenderContext:
 
     def input_of(self, input_type: type[T]) -> T | None:
         """Return the first input of a type; None if there is none."""
-        return next((value for value in self.inputs if isinstance(value, input_type)), None)
+        for value in self.inputs:
+            if isinstance(value, input_type):
+                return value
+        return None
 
     def prefix_of(self, namespace: str) -> str:
         """Return the prefix of a namespace, and remember it in ``used_prefixes``.
@@ -129,8 +132,11 @@ class RenderContext:
         Those that are the usual ones of their namespaces are left out, since rdflib binds them in
         every graph.
         """
-        prefixes = self.prefixes.items()
-        return {prefix for uri, prefix in prefixes if KNOWN_PREFIXES.get(uri) != prefix}
+        prefixes = set()
+        for namespace, prefix in self.prefixes.items():
+            if KNOWN_PREFIXES.get(namespace) != prefix:
+                prefixes.add(prefix)
+        return prefixes
 
     def with_names(self, names: Iterable[tuple[URIRef, str]]) -> RenderContext:
         """Return a copy of this context that also has the given display names.
@@ -155,10 +161,13 @@ def context_of(
     ``known`` are further fields of the context. ``step`` gives the context its inputs.
     """
     names = run.display_names()
+    inputs: tuple[Any, ...] = ()
+    if step is not None:
+        inputs = tuple(step.inputs.values())
     context = RenderContext(
         names=names,
         prefixes=prefixes_of(run),
-        inputs=tuple(step.inputs.values()) if step else (),
+        inputs=inputs,
         steps=tuple(steps) or tuple(run.steps),
         views=run.system.views,
         settings=run.settings,
@@ -235,12 +244,16 @@ def render_triples(
     answer_terms = frozenset(answers)
     shown = triples[:MAX_SUPPORT_TRIPLES]
     lines = [_render_triple(triple, context, answer_terms) for triple in shown]
-    return div("stack tight", *lines, render_omitted_triples(len(triples) - MAX_SUPPORT_TRIPLES))
+    omitted = len(triples) - MAX_SUPPORT_TRIPLES
+    return div("stack tight", *lines, render_omitted_triples(omitted))
 
 
 def render_omitted_triples(number: int) -> Html:
     """Render "and 3 more triples"; nothing if the number is 0 or less."""
-    return muted_text(f"and {pluralize(number, 'more triple')}") if number > 0 else Html()
+    if number <= 0:
+        return Html()
+    count = pluralize(number, "more triple")
+    return muted_text(f"and {count}")
 
 
 def _render_triple(triple: Triple, context: RenderContext, answer_terms: frozenset[Term]) -> Html:
@@ -275,7 +288,9 @@ def _render_term_pill(term: Term, context: RenderContext, answer_terms: frozense
     The tooltip of an IRI is the IRI. An ambiguous literal has its language or datatype beside it.
     """
     pill_class = "unk asked plain" if term in answer_terms else "ent"
-    tooltip = shorten(str(term)) if isinstance(term, URIRef) else None
+    tooltip = None
+    if isinstance(term, URIRef):
+        tooltip = shorten(str(term))
     name = format_term(term, context.names)
     if term in context.ambiguous_literals:
         name = f"{name} ({describe_term(term)})"
@@ -288,11 +303,15 @@ def render_candidate(candidate: Candidate, context: RenderContext) -> Html:
     At most MAX_TYPES classes are shown. A vertex without a description has up to MAX_RELATIONS of
     its predicates in its place.
     """
-    types = [span("type", shorten(name)) for name in candidate.types[:MAX_TYPES]]
-    head = span("row", tag("b", shorten(candidate.label)), *types)
-    details = candidate.description or ", ".join(candidate.relations[:MAX_RELATIONS])
-    under = join_with_dots(render_curie(candidate.iri, context), shorten(details))
-    return join(head, span("under soft", under))
+    head = [tag("b", shorten(candidate.label))]
+    for name in candidate.types[:MAX_TYPES]:
+        head.append(span("type", shorten(name)))
+    details = candidate.description
+    if not details:
+        details = ", ".join(candidate.relations[:MAX_RELATIONS])
+    curie = render_curie(candidate.iri, context)
+    under = join_with_dots(curie, shorten(details))
+    return join(span("row", *head), span("under soft", under))
 
 
 # Queries
@@ -333,11 +352,11 @@ def lay_out(query: str) -> str:
             if sign in "{.":
                 begin_line()
 
-    laid_out = [
-        "  " * indent + line.strip()
-        for indent, line in zip(indents, lines, strict=True)
-        if line.strip()
-    ]
+    laid_out = []
+    for indent, line in zip(indents, lines, strict=True):
+        text = line.strip()
+        if text:
+            laid_out.append("  " * indent + text)
     return prologue + "\n".join(laid_out)
 
 
@@ -359,8 +378,10 @@ def readable_query(query: str, context: RenderContext) -> str:
     """
     namespaces: dict[str, str] = {}
     body = replace_iris(lay_out(query), context, namespaces)
-    prologue = [f"PREFIX {prefix}: <{namespace}>\n" for prefix, namespace in namespaces.items()]
-    return "".join([*prologue, body])
+    prologue = ""
+    for prefix, namespace in namespaces.items():
+        prologue += f"PREFIX {prefix}: <{namespace}>\n"
+    return prologue + body
 
 
 def replace_iris(text: str, context: RenderContext, namespaces: dict[str, str]) -> str:
@@ -400,13 +421,17 @@ def declare_known_prefixes(query: str, context: RenderContext) -> str:
     """
     known: dict[str, str] = {}
     for prefixes in (KNOWN_PREFIXES, context.prefixes, context.used_prefixes):
-        known |= {prefix: namespace for namespace, prefix in prefixes.items()}
+        for namespace, prefix in prefixes.items():
+            known[prefix] = namespace
+
     code = re.sub(f"{QUOTED_STRING_PATTERN}|{IRI_PATTERN}|#[^\n]*", " ", query)
     declared = set(re.findall(r"\bPREFIX\s+([\w.-]*):", code, re.I))
     used = dict.fromkeys(re.findall(r"(?<![\w:?$.-])([A-Za-z][\w.-]*):", code))
-    undeclared = [prefix for prefix in used if prefix in known and prefix not in declared]
-    declarations = [f"PREFIX {prefix}: <{known[prefix]}> " for prefix in undeclared]
-    return "".join([*declarations, query])
+    declarations = ""
+    for prefix in used:
+        if prefix in known and prefix not in declared:
+            declarations += f"PREFIX {prefix}: <{known[prefix]}> "
+    return declarations + query
 
 
 def render_query(query: str, context: RenderContext) -> Html:
@@ -415,10 +440,13 @@ def render_query(query: str, context: RenderContext) -> Html:
     The text means the same as the query.
     """
     parts = []
-    readable = readable_query(query, context)
-    for token_class, tokens in groupby(SPARQL_LEXER.get_tokens(readable), key=_token_class):
+    all_tokens = SPARQL_LEXER.get_tokens(readable_query(query, context))
+    for token_class, tokens in groupby(all_tokens, key=_token_class):
         text = "".join(text for _, text in tokens)
-        parts.append(span(token_class, text) if token_class else safe(text))
+        if token_class:
+            parts.append(span(token_class, text))
+        else:
+            parts.append(safe(text))
     return preformatted(*parts)
 
 
@@ -441,10 +469,11 @@ def render_term_labels(query: str, context: RenderContext) -> Html:
 
     At most MAX_ROWS terms are shown, in the order of the query.
     """
-    iris = dict.fromkeys(_iris_in_query(query))
-    rows = [
-        (render_curie(iri, context), context.names[iri]) for iri in iris if iri in context.names
-    ]
+    rows = []
+    for iri in dict.fromkeys(_iris_in_query(query)):
+        if iri in context.names:
+            curie = render_curie(iri, context)
+            rows.append((curie, context.names[iri]))
     if not rows:
         return Html()
     labels = table(("term", "label"), rows[:MAX_ROWS])
@@ -458,5 +487,8 @@ def _iris_in_query(query: str) -> list[str]:
     """
     namespaces = dict(re.findall(r"PREFIX\s+([\w-]*):\s*<([^>]*)>", query))
     body = re.sub(rf"PREFIX[^\n]*\n|{QUOTED_STRING_PATTERN}", "", query)
-    found = re.findall(r"<([^<>\s]+)>|([\w-]+):([\w-]+)", body)
-    return [iri or namespaces.get(prefix, "") + local for iri, prefix, local in found]
+    iris = []
+    for iri, prefix, local in re.findall(r"<([^<>\s]+)>|([\w-]+):([\w-]+)", body):
+        namespace = namespaces.get(prefix, "")
+        iris.append(iri or namespace + local)
+    return iris
