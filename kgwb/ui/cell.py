@@ -65,17 +65,22 @@ class AgentCell(StepPanel):
         Nothing is rendered if the step of the cell does not give the answer of the run.
         """
         run = self.session.run
-        if self.step is None or run.answer is None or not run.answer.is_given_by(self.step.output):
+        step = self.step
+        if step is None or run.answer is None:
+            return Html()
+        if not run.answer.is_given_by(step.output):
             return Html()
         offered = offered_readings(run)
         texts = {number: text for number, text, _ in offered}
         readings = dict(enumerate(run.readings, 1))
         answers = []
-        for (number, reading), session in self.readings.items():
+        # A copy: the person may choose another reading while a worker draws.
+        for (number, reading), session in tuple(self.readings.items()):
             # After an edit, the answer may have other readings under these numbers
             if readings.get(number) == reading:
+                text = texts.get(number, reading.other)
                 answer = render_answer_banner(session.run_state())
-                answers.append((texts.get(number, reading.other), answer))
+                answers.append((text, answer))
         return render_page("readings.html", offered=offered, answers=answers)
 
     def _render_task(self) -> Html:
@@ -84,7 +89,9 @@ class AgentCell(StepPanel):
         Nothing is rendered if there is neither.
         """
         task = self.session.current_task or self.session.embeddings_loader.current_task
-        return h.div("band soft", task, " …") if task else Html()
+        if not task:
+            return Html()
+        return h.div("band soft", task, " …")
 
     def _render_failure_elsewhere(self) -> Html:
         """Render the failure of the session's latest task, if it is not one of this step.
@@ -105,7 +112,8 @@ class AgentCell(StepPanel):
         if self.step is not None:
             return self.render_panel()
         header = render_step_header(self.session.run_state(), self.key)
-        return h.join(header, h.div("body soft", "Not run when this was displayed."))
+        remark = h.div("body soft", "Not run when this was displayed.")
+        return h.join(header, remark)
 
     def __repr__(self) -> str:
         if self.step is None:

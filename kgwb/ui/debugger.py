@@ -181,7 +181,9 @@ class Debugger(StepPanel):
         roles = self.run.system.roles
         if not roles:
             return Html()
-        options = [(role, display_name(role), "") for role in (ALL_ROLES, *roles)]
+        options = []
+        for role in (ALL_ROLES, *roles):
+            options.append((role, display_name(role), ""))
         selected = self.selected_role or ALL_ROLES
         return h.tabs(options, selected, "role", f"steps-{self._view_id}", borderless=True)
 
@@ -219,11 +221,13 @@ class Debugger(StepPanel):
         if answer is not None and self.run.status == "done":
             context = context_of(self.run, can_mute=self.can_mute)
             parts = render_answer_parts(answer, context)
-            parts.append(render_reasons(answer, steps, self.run.unrecorded_graph))
+            reasons = render_reasons(answer, steps, self.run.unrecorded_graph)
+            parts.append(reasons)
             parts.append(self._render_things(answer))
             parts += self._render_empty_results(answer, steps)
+        title = h.muted_text("Where the time went")
         waterfall = render_waterfall(steps, self.run.calls)
-        times = h.collapsible(h.muted_text("Where the time went"), waterfall, key="time")
+        times = h.collapsible(title, waterfall, key="time")
         return h.div("body stack", *parts, self._render_gold_form(), times)
 
     def _render_things(self, answer: Answer) -> Html:
@@ -433,8 +437,10 @@ class Debugger(StepPanel):
         """
         number = int(argument_of(event))
         fork = self.run.read_as(number)
-        texts = {offered: text for offered, text, _ in offered_readings(self.run)}
-        text = texts.get(number, self.run.readings[number - 1].other)
+        text = self.run.readings[number - 1].other
+        for offered, offered_text, _ in offered_readings(self.run):
+            if offered == number:
+                text = offered_text
         self._run_beside(f"read as: {text}", fork)
 
     def do_gold(self, event: Event) -> str:
@@ -446,8 +452,10 @@ class Debugger(StepPanel):
         form = form_of(event)
         self.gold_file = form["gold_file"].strip() or DEFAULT_FILE
         columns = Gold.of_run(self.run).columns
-        answers, sparql = typed_text(form["answers"]), typed_text(form["sparql"])
-        entry = keep_as_gold(self.run, self.gold_file, Gold.from_text(answers, sparql, columns))
+        answers = typed_text(form["answers"])
+        sparql = typed_text(form["sparql"])
+        gold = Gold.from_text(answers, sparql, columns)
+        entry = keep_as_gold(self.run, self.gold_file, gold)
         return f"kept as question {entry['id']} of {self.gold_file}, which kgwb bench reads"
 
     def do_mute(self, event: Event) -> None:
@@ -471,8 +479,12 @@ class Debugger(StepPanel):
         Answers inside of other outputs count. Empty if no step has an answer.
         """
         outputs = tuple(step.output for step in self.run.steps if step.done)
-        answers = [record for record in nested_records(outputs) if isinstance(record, Answer)]
-        return {triple_key(triple): triple for answer in answers for triple in answer.support}
+        triples = {}
+        for record in nested_records(outputs):
+            if isinstance(record, Answer):
+                for triple in record.support:
+                    triples[triple_key(triple)] = triple
+        return triples
 
     def run_fork(self, name: str, **changes: Any) -> None:
         """Execute a fork with changes, those of ``Run.fork``, in the fork's own session.
@@ -516,7 +528,10 @@ class ComparisonPanel(Live):
         """
         compared = []
         for name, run in zip(self.names, self.runs, strict=True):
-            state = run.run_state() if isinstance(run, Session) else RunState.of(run)
+            if isinstance(run, Session):
+                state = run.run_state()
+            else:
+                state = RunState.of(run)
             compared.append(ComparedRun(name, state))
         return compared
 

@@ -163,8 +163,10 @@ class Person(Part):
             if request.task in step.prompts and not has_ended:
                 steps.append(step)
         variables = list(request.variables.values())
-        named = [step for step in steps if step.subject in variables]
-        return next(iter(named or steps), None)
+        for step in steps:
+            if step.subject in variables:
+                return step
+        return steps[0] if steps else None
 
     def _begin_form(self, pending: PendingRequest, attempts: Sequence[Attempt]) -> None:
         """Show the form of another request, filled with the reply of the latest attempt.
@@ -245,7 +247,10 @@ class Person(Part):
         options = self._numbered_options()
         if options:
             position = int(values.get("option", "0"))
-            picked = _no_option(options[0]) if position < 0 else options[position]
+            if position < 0:
+                picked = _no_option(options[0])
+            else:
+                picked = options[position]
             for part in self.form_field.subfields:
                 if part.name in picked:
                     values |= to_form_values(part, picked[part.name], part.name)
@@ -433,7 +438,10 @@ def _no_option(option: Mapping[str, Any]) -> dict[str, Any]:
 
     The keys are those of the option.
     """
-    return {name: 0 if isinstance(value, int) else "" for name, value in option.items()}
+    values: dict[str, Any] = {}
+    for name, value in option.items():
+        values[name] = 0 if isinstance(value, int) else ""
+    return values
 
 
 def _render_reply(name: str, step: Step) -> Html:
@@ -441,8 +449,12 @@ def _render_reply(name: str, step: Step) -> Html:
 
     A step without attempts has no reply.
     """
-    reply = h.preformatted(step.attempts[-1].reply) if step.attempts else None
-    return h.div("", h.tag("b", name), reply, h.div("", step.outcome))
+    parts = [h.tag("b", name)]
+    if step.attempts:
+        last_attempt = step.attempts[-1]
+        parts.append(h.preformatted(last_attempt.reply))
+    parts.append(h.div("", step.outcome))
+    return h.div("", *parts)
 
 
 def _option_details(option: Mapping[str, Any]) -> str:
@@ -454,5 +466,8 @@ def _option_details(option: Mapping[str, Any]) -> str:
     for name, value in option.items():
         if name in ("number", "label"):
             continue
-        details.append(", ".join(map(str, value)) if isinstance(value, list) else str(value))
+        if isinstance(value, list):
+            details.append(", ".join(map(str, value)))
+        else:
+            details.append(str(value))
     return shorten(" · ".join(details))

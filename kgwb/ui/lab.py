@@ -295,9 +295,10 @@ class PromptLab(Live):
         """
         edited = self._edited_prompts()
         labels = tell_apart(self.prompt_texts, (_short_name, display_name, str))
-        options = [
-            (name, label, "edited" if name in edited else "") for name, label in labels.items()
-        ]
+        options = []
+        for name, label in labels.items():
+            mark = "edited" if name in edited else ""
+            options.append((name, label, mark))
         return h.tabs(options, self.selected_prompt, "prompt", self._form_id)
 
     @property
@@ -321,8 +322,11 @@ class PromptLab(Live):
 
     def _edited_prompts(self) -> list[str]:
         """Return the names of the prompts whose text differs from what was sent."""
-        texts = self.prompt_texts.items()
-        return [name for name, text in texts if self._edited_prompt(name) != text]
+        edited = []
+        for name, text in self.prompt_texts.items():
+            if self._edited_prompt(name) != text:
+                edited.append(name)
+        return edited
 
     def _read_form(self, event: Event) -> Retry:
         """Keep what was typed into the form, and return the retry that it asks for.
@@ -336,8 +340,10 @@ class PromptLab(Live):
         for name in self.prompt_texts:
             text = self._edited_prompt(name)
             prompts = prompts.with_text(name, text)
+
         selection = self.option_texts["only"].split()
-        slices = [part.strip() for part in self.option_texts["slice"].split(",") if part.strip()]
+        typed_slices = map(str.strip, self.option_texts["slice"].split(","))
+        slices = [name for name in typed_slices if name]
         questions = self.lab.choose_questions(selection, slices)
         setup = self.lab.make_setup(prompts)
         check_repeats(setup.settings, repeats)
@@ -374,8 +380,11 @@ class PromptLab(Live):
 
         An empty text sets no limit.
         """
-        limits = [limit.partition("=") for limit in self.option_texts["budget"].split()]
-        return Budget({name: number for name, _, number in limits}, self.prices)
+        limits = {}
+        for limit in self.option_texts["budget"].split():
+            name, _, number = limit.partition("=")
+            limits[name] = number
+        return Budget(limits, self.prices)
 
     def _submit_estimate(self, retry: Retry) -> None:
         """Submit an estimate of a retry's cost from what is recorded; no model is asked.
@@ -388,7 +397,8 @@ class PromptLab(Live):
             cost = self.lab.estimate_cost(
                 retry.setup, retry.questions, prices=self.prices, repeats=retry.repeats
             )
-            self.estimate_text = "; ".join(filter(None, (str(cost), retry.remark)))
+            parts = (str(cost), retry.remark)
+            self.estimate_text = "; ".join(filter(None, parts))
 
         self.worker.submit("estimating the cost", estimate)
 
@@ -601,9 +611,10 @@ def _list_lost_questions(
         lines: list[Sequence[object]] = []
         for row in sorted(groups[agent], key=_kind_of):
             names = name_values([row])
-            answers = render_answers(row, names)
             question = render_question(row["id"])
-            lines.append((_kind_of(row), question, answers, render_gold(row, names)))
+            answers = render_answers(row, names)
+            gold = render_gold(row, names)
+            lines.append((_kind_of(row), question, answers, gold))
         listed.append((agent, lines))
     return listed
 
@@ -611,9 +622,12 @@ def _list_lost_questions(
 def _kind_of(row: BenchRow) -> str:
     """Return the type and the hops of a question, as far as they are known: "count, 2 hops"."""
     hops = row.get("hops")
-    if hops is not None:
-        hops = pluralize(hops, "hop") if isinstance(hops, int) else f"{hops} hops"
-    return ", ".join(filter(None, (row.get("type"), hops)))
+    if isinstance(hops, int):
+        hops = pluralize(hops, "hop")
+    elif hops is not None:
+        hops = f"{hops} hops"
+    parts = (row.get("type"), hops)
+    return ", ".join(filter(None, parts))
 
 
 def _short_name(prompt_name: str) -> str:

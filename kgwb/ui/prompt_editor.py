@@ -75,8 +75,10 @@ class PromptEditor:
 
         Empty if no execution has reached it.
         """
-        earlier = [state.steps for state in reversed(self.session.history)]
-        return [steps[key] for steps in (self.session.steps, *earlier) if key in steps]
+        executions = [self.session.steps]
+        for state in reversed(self.session.history):
+            executions.append(state.steps)
+        return [steps[key] for steps in executions if key in steps]
 
     def edited_prompt(self, key: str, event: Event) -> EditedPrompt:
         """Return a step's prompt with the template of the event's form, else with its draft.
@@ -185,8 +187,11 @@ class PromptEditor:
             return None
         if not step.model_calls:
             return None
-        sent = step.model_calls[0].request["content"]["messages"]
-        return messages_to_text([Message(role, shown_text(content)) for role, content in sent])
+        first_call = step.model_calls[0]
+        messages = []
+        for role, content in first_call.request["content"]["messages"]:
+            messages.append(Message(role, shown_text(content)))
+        return messages_to_text(messages)
 
     def frozen_messages(self, key: str, step: Step | None) -> str | None:
         """Return the draft of a step's messages, else those of its first model call as text.

@@ -158,8 +158,10 @@ def _html_of(widget: dict[str, Any]) -> str:
     """
     for buffer in widget.get("buffers", ()):
         if buffer["path"] == ["packed"] and buffer["data"]:
-            return zlib.decompress(b64decode(buffer["data"])).decode()
-    return str(widget.get("state", {}).get("html", ""))
+            packed = b64decode(buffer["data"])
+            return zlib.decompress(packed).decode()
+    state = widget.get("state", {})
+    return str(state.get("html", ""))
 
 
 def remove_widget_views(notebook: dict[str, Any], known_ids: frozenset[str] = frozenset()) -> None:

@@ -83,13 +83,16 @@ class Session(Worker):
         """
         run = self.run
         with self._lock:
+            previous_answer = None
+            if self.history:
+                previous_answer = self.history[-1].answer
             return RunState(
                 run,
                 dict(self._steps),
                 self._step_states(),
                 self.current_task,
                 self.failure,
-                previous_answer=self.history[-1].answer if self.history else None,
+                previous_answer=previous_answer,
                 answer=run.answer,
                 status=run.status,
                 totals=run.totals,
@@ -131,8 +134,11 @@ class Session(Worker):
         run_cancel = self.run.execution.cancelled
         requests = []
         for model in dict.fromkeys(self.run.models.values()):
-            if isinstance(model, Human):
-                requests += [one for one in model.pending_requests if one.cancel is run_cancel]
+            if not isinstance(model, Human):
+                continue
+            for pending in model.pending_requests:
+                if pending.cancel is run_cancel:
+                    requests.append(pending)
         return tuple(requests)
 
     def peek(self, step: str, name: str = "", text: str = "") -> ChatRequest | None:
@@ -217,7 +223,12 @@ class Session(Worker):
                 yield from steps_by_end(step.key)
                 yield step
 
-        return [(step.key, step.key in groups) for step in steps_by_end(None) if step.done]
+        finished = []
+        for step in steps_by_end(None):
+            if step.done:
+                supervises = step.key in groups
+                finished.append((step.key, supervises))
+        return finished
 
     def run_to(self, key: str) -> Future[None]:
         """Submit an execution up to the end of a step or agent, given by its key or name.

@@ -249,9 +249,11 @@ class StepPanel(Live):
         """
         sections: list[TabOption] = [("result", "Result", ""), ("in", "Inputs", "")]
         if self._asks_model(key, step):
-            count = len(step.attempts) if step else 0
+            count: object = ""
+            if step is not None and len(step.attempts) > 1:
+                count = len(step.attempts)
             sections.append(("prompt", "Prompt", ""))
-            sections.append(("attempts", "Attempts", count if count > 1 else ""))
+            sections.append(("attempts", "Attempts", count))
         is_group = self.run.system.agent_kind(key) == "group"
         if not is_group and not self.run.read_only:
             sections.append(("form", "Edit as a form", ""))
@@ -289,7 +291,8 @@ class StepPanel(Live):
         options: list[TabOption] = []
         for step in steps:
             subject = shorten(subject_text(step), MAX_SUBJECT_CHARS)
-            options.append((step.key, subject or step.key, ""))
+            label = subject or step.key
+            options.append((step.key, label, ""))
         return h.tabs(options, key, "which", panel_id, borderless=True)
 
     def _render_controls(self, step: Step | None) -> Html:
@@ -399,7 +402,9 @@ class StepPanel(Live):
         if self.run.read_only:
             return inputs
         source = render_source(self.run.system.agent_spec(step.agent))
-        return h.join(inputs, h.div("body", source) if source else None)
+        if not source:
+            return inputs
+        return h.join(inputs, h.div("body", source))
 
     def _render_frozen_call(self, key: str, step: Step | None) -> Html:
         """Render the form in which the first model call of a step is asked again, and the replies.
@@ -487,7 +492,8 @@ class StepPanel(Live):
         """
         if not (step.done or step.error):
             return h.div("body soft", "Run this agent first: the form shows its result.")
-        inputs = OutputForm(step).render(self.results_of(step).typed_form, self.revision)
+        typed = self.results_of(step).typed_form
+        inputs = OutputForm(step).render(typed, self.revision)
         return render_page("result_form.html", inputs=inputs)
 
     # Running

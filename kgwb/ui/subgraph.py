@@ -176,11 +176,15 @@ class SubgraphPanel(Live):
         names = {node.term: node.name for node in self.subgraph.nodes}
         labels = []
         for answer in self.subgraph.answers[:MAX_ANSWER_TABS]:
-            label = answer.label if answer.row else names.get(answer.term, answer.label)
+            label = answer.label
+            if not answer.row:
+                label = names.get(answer.term, label)
             labels.append(fit_width(single_line(label), MAX_TAB_CHARS))
         options: list[TabOption] = []
         for position, label in enumerate(labels):
-            number = position + 1 if labels.count(label) > 1 else ""
+            number: object = ""
+            if labels.count(label) > 1:
+                number = position + 1
             options.append((str(position), label, number))
         options.append((str(NOTHING), "no highlight", ""))
         selected = str(self.highlighted_number)
