@@ -252,8 +252,9 @@ class NodeStep(Runnable[Any, Any]):
         for name, value in output.items():
             typed[name] = value
             if name in self._types:
+                field_type = self._types[name]
                 try:
-                    typed[name] = _field_adapter(self._types[name]).validate_python(value)
+                    typed[name] = _field_adapter(field_type).validate_python(value)
                 except PydanticSchemaGenerationError:
                     continue  # a type that pydantic does not know
                 except ValidationError as error:
@@ -275,7 +276,8 @@ def _field_adapter(field_type: Any) -> TypeAdapter[Any]:
 
 def _types_of_state(graph: Any) -> Mapping[str, Any]:
     """Return the types of the fields of a graph's state by name, as far as they are known."""
-    schema = getattr(getattr(graph, "builder", None), "state_schema", None)
+    builder = getattr(graph, "builder", None)
+    schema = getattr(builder, "state_schema", None)
     try:
         return get_type_hints(schema, include_extras=True)
     except (TypeError, NameError):
@@ -309,7 +311,8 @@ def graph_as_function(
         nodes[name] = node
         if name == START_NODE:
             continue
-        function: Any = agent(str(name))(_node_function(name, node.bound))
+        as_agent = agent(str(name))
+        function: Any = as_agent(_node_function(name, node.bound))
         agents.append(function)
         nodes[name] = node.copy({"bound": NodeStep(function.spec, node.bound, types)})
     stepped = graph.copy({"nodes": nodes, "checkpointer": None})
@@ -318,11 +321,13 @@ def graph_as_function(
 
     def langgraph(question: str) -> Any:
         """The last state of the graph."""
-        return _last_state(stepped.invoke(start(question), config))
+        state = stepped.invoke(start(question), config)
+        return _last_state(state)
 
     async def langgraph_awaited(question: str) -> Any:
         """The last state of the graph."""
-        return _last_state(await stepped.ainvoke(start(question), config))
+        state = await stepped.ainvoke(start(question), config)
+        return _last_state(state)
 
     if any(_is_awaited(node.bound) for node in graph.nodes.values()):
         return langgraph_awaited, agents

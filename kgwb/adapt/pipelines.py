@@ -69,12 +69,13 @@ def make_answer(
         values, queries = _split_mapping(run, values, queries)
     items = _items_of(values)
     if len(items) == 1 and isinstance(items[0], str) and " " in items[0]:
+        sentence = items[0]
         if queries is None:
-            found = _values_named_in(run, items[0])
+            found = _values_named_in(run, sentence)
         else:
-            found = _values_of_queries(run, queries, items[0])
+            found = _values_of_queries(run, queries, sentence)
         if found:
-            text = text or items[0]
+            text = text or sentence
             items = found
     kind = kind or _kind_of(items)
     terms = [_term_of(item) for item in items]
@@ -84,7 +85,8 @@ def make_answer(
     if not terms:
         if queries is None:
             texts = _queries_without_rows(run)
-        return Answer(kind, queries=texts, text=text, reason=reason or _why_no_value(run, texts))
+        reason = reason or _why_no_value(run, texts)
+        return Answer(kind, queries=texts, text=text, reason=reason)
 
     labels = _labels_of(run, terms)
     answer_values = []
@@ -313,7 +315,8 @@ def _holds_any(result: Any, terms: Sequence[Term]) -> bool:
         return any(truth is result for truth in truths)
     wanted = set(map(str, terms))
     cells = chain.from_iterable(result.rows)
-    return any(str(cell) in wanted for cell in cells if cell is not None)
+    bound_cells = (cell for cell in cells if cell is not None)
+    return any(str(cell) in wanted for cell in bound_cells)
 
 
 def _why_unsupported(results: Mapping[str, ResultSet | bool]) -> str:
@@ -515,7 +518,8 @@ def _used_agents(function: Pipeline) -> list[Any]:
 
         A function is visited once; below decorators it is the innermost one.
         """
-        plain = inspect.unwrap(getattr(used, "__func__", used))
+        decorated = getattr(used, "__func__", used)
+        plain = inspect.unwrap(decorated)
         if id(plain) in seen or not inspect.isfunction(plain):
             return
         seen.add(id(plain))

@@ -78,7 +78,8 @@ def read_spans(path: Path) -> list[Span]:
     """
     spans: dict[tuple[str, str], Span] = {}
     try:
-        for data in _spans_data(_read_json(path)):
+        entries = _read_json(path)
+        for data in _spans_data(entries):
             span = _read_span(data)
             spans[span.trace_id, span.span_id] = span
     except DAMAGED_FILE_ERRORS as exc:
@@ -397,8 +398,10 @@ def _reply_of(span: Span) -> str:
     """
     messages = _listed_messages(span, "reply", "assistant")
     if not messages and _value_of(span, "kind") == "LLM":
-        return str(span.attributes.get(NAMES["output"][0], ""))
-    return "\n\n".join(text for _, text in messages)
+        output = span.attributes.get(NAMES["output"][0], "")
+        return str(output)
+    texts = [text for _, text in messages]
+    return "\n\n".join(texts)
 
 
 def _listed_messages(span: Span, meaning: str, usual_role: str) -> ChatMessages:
@@ -437,8 +440,12 @@ def _message_of(item: Any, usual_role: str) -> list[str]:
     calls = _items_below(fields, "tool_calls")
     for call in calls or _objects_in(fields.get("tool_calls")):
         called = _without_prefix("tool_call.function.", call)
-        arguments = called.get("arguments", called.get("args"))
-        parts.append({"type": "tool_call", "name": called.get("name"), "arguments": arguments})
+        part = {
+            "type": "tool_call",
+            "name": called.get("name"),
+            "arguments": called.get("arguments", called.get("args")),
+        }
+        parts.append(part)
     texts = map(_part_text, parts)
     role = str(fields.get("role", usual_role))
     return [role, "\n".join(filter(None, texts))]
@@ -454,8 +461,10 @@ def _langchain_message(item: Mapping[str, Any]) -> JsonObject | None:
             kind = str(item.get("type"))
             path = item.get("id")
             if isinstance(path, list) and path:
-                kind = str(path[-1]).removesuffix("Message").lower()
-            return {"role": LANGCHAIN_ROLES.get(kind, kind), **item[name]}
+                class_name = str(path[-1])
+                kind = class_name.removesuffix("Message").lower()
+            role = LANGCHAIN_ROLES.get(kind, kind)
+            return {"role": role, **item[name]}
     return None
 
 
@@ -682,8 +691,9 @@ def saved_run_of(spans: Sequence[Span], source: str) -> SavedRun:
     keys = step_keys(spans)
     counts: Counter[str] = Counter()
     for span, parent in walk(spans):
-        step = _make_step(span, keys[span.span_id], keys.get(parent, ""))
-        call = _make_call(span, step["key"], counts)
+        key = keys[span.span_id]
+        step = _make_step(span, key, keys.get(parent, ""))
+        call = _make_call(span, key, counts)
         if call is not None:
             step["calls"] = [call.key]
             saved.record.calls[call.key] = call
@@ -872,8 +882,10 @@ def _make_end(spans: Sequence[Span]) -> End:
     text in its output, or says that there is none; None if the span failed.
     """
     tops = [span for span, parent in walk(spans) if not parent]
-    telling = [span for span in tops if span.error or answer_text(output_of(span))]
-    last = (telling or tops)[-1]
+    last = tops[-1]
+    for span in tops:
+        if span.error or answer_text(output_of(span)):
+            last = span
     text = answer_text(output_of(last)) or "the trace has no output"
     begin = min(span.start_ns for span in tops)
     end = max(span.end_ns for span in tops)
@@ -954,7 +966,9 @@ def _answer_of_rows(result: ResultSet, values: Sequence[Value], sparql: str) -> 
     if len(columns) == 1:
         columns = ()
         values = [replace(value, row=()) for value in values]
-    reason = "" if values else "the query has no rows"
+    reason = ""
+    if not values:
+        reason = "the query has no rows"
     return Answer("list", tuple(values), (sparql,), reason=reason, columns=columns)
 
 
@@ -977,8 +991,9 @@ def _execute_ask(kg: Graph, sparql: str) -> Answer:
     is_true = kg.ask(sparql)
     support: Triples = ()
     if is_true:
-        support = find_support_by_row(kg, sparql, (), ()).get((), ())
-    label = str(is_true).lower()
-    value = Value(rdflib.Literal(is_true), label, support)
+        by_row = find_support_by_row(kg, sparql, (), ())
+        support = by_row.get((), ())
+    truth = rdflib.Literal(is_true)
+    value = Value(truth, str(is_true).lower(), support)
     answer = Answer("boolean", (value,), (sparql,))
     return with_display_names(kg, answer)
