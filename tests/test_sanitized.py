@@ -15,6 +15,7 @@ import pytest
 
 import kgwb
 from kgwb.show.notebook import to_html
+from kgwb.show.static_form import make_static
 from kgwb.ui.live import Live
 
 KEPT = frozenset(
@@ -120,3 +121,7 @@ def test_the_picture_of_a_graph_is_an_image_with_its_triples_as_text(
     [told] = left.pictures
     assert "Harry Potter (Harry_Potter) — first movie → " in told
     assert "<table>" in "".join(left.kept)
+
+
+def test_an_input_that_is_left_out_takes_nothing_after_it_along() -> None:
+    assert make_static('<p><input class="btn"><b>kept</b></p>') == "<p><b>kept</b></p>"

@@ -169,6 +169,8 @@ def _element_end(tokens: list[str], start: int) -> int:
     Elements of the same name inside it are skipped. Without an end tag it is the end of the tokens.
     """
     name = _element_name(tokens[start])
+    if name in VOID_ELEMENTS:
+        return start + 1
     depth = 0
     for position in range(start, len(tokens)):
         token = tokens[position]
