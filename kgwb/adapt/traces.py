@@ -350,8 +350,15 @@ def chat_reply_of(span: Span) -> ChatReply:
 
 
 def _number(value: Any) -> float | None:
-    """Return a number as it is; None for anything else, also for a truth value."""
+    """Return a number as it is; None for anything else, also for a truth value.
+
+    A whole number that is too large for a float is none of these quantities, and None, too.
+    """
     if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        float(value)
+    except OverflowError:
         return None
     return value
 

@@ -432,8 +432,9 @@ def test_odd_spans_are_steps_all_the_same(opened: Opened) -> None:
         {"name": "same", "attributes": {"openinference.span.kind": "LLM"}},
         {"name": "same"},
         {"name": "deep", "parent": 4, "attributes": {"input.value": "[" * 5000}},
+        span("LLM", {"gen_ai.request.temperature": 10**400, "llm.cost.total": 10**400}),
     )
-    assert len(run.steps) == len({step.key for step in run.steps}) == 6
+    assert len(run.steps) == len({step.key for step in run.steps}) == 7
     assert str(kgwb.debug(run).view())
     assert run.summary()
 
