@@ -350,9 +350,9 @@ def chat_reply_of(span: Span) -> ChatReply:
 
 
 def _number(value: Any) -> float | None:
-    """Return a number as it is; None for anything else, also for a truth value.
+    """Return a number as it is; None for anything else.
 
-    A whole number that is too large for a float is none of these quantities, and None, too.
+    None also for a truth value, and for a whole number that is too large for a float.
     """
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None

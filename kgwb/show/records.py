@@ -110,8 +110,8 @@ def render_table(records: Sequence[Any], context: RenderContext) -> Html:
     """
     first = records[0]
     if not is_record(first):
-        cells = [[render_cell(value, "", context)] for value in records]
-        return table((), cells)
+        rows = [[render_cell(value, "", context)] for value in records]
+        return table((), rows)
     columns = [field for field in shown_fields(first) if _is_filled(field.name, records)]
     rows = []
     for record in records:
