@@ -465,7 +465,9 @@ def _unwrapped_graph(run: Run, plain_reads: PlainReads) -> Iterator[str]:
         )
         return
     graph = run.kg.inner
-    steps = plain_reads.steps_reading(graph) if graph is not None else []
+    steps = []
+    if graph is not None:
+        steps = plain_reads.steps_reading(graph)
     if steps:
         places = ", ".join(step or "outside of all steps" for step in steps)
         yield (
@@ -488,12 +490,15 @@ def _differences(first: Run, second: Run) -> Iterator[str]:
             continue
         new_calls = [key for key in again.calls if key not in first.calls]
         if new_calls:
-            call = second.calls[new_calls[0]]
+            first_key = new_calls[0]
+            call = second.calls[first_key]
             yield f"{step.key} asked something else the second time: {one_line(call.request)}"
         varying = step.varying
         if decision_of(again.output, varying) != decision_of(step.output, varying):
             place, now, before = find_difference(again.output, step.output, varying)
-            at = f" at {place}" if place else ""
+            at = ""
+            if place:
+                at = f" at {place}"
             yield f"{step.key} returned something else the second time{at}: {now}, before {before}"
     for key in steps:
         yield f"{key} was reached the second time only"

@@ -174,7 +174,8 @@ def _queries_without_rows(run: Run | None) -> tuple[str, ...]:
             continue
         terms = chain.from_iterable(call.result.rows)
         if all(term is None for term in terms):
-            texts[call.request["query"]] = None
+            query = call.request["query"]
+            texts[query] = None
     return tuple(texts)[:MAX_FOUND_QUERIES]
 
 
@@ -497,7 +498,10 @@ def _as_function(method: Any) -> Any:
     with suppress(NameError, TypeError):
         function.__annotations__ = get_type_hints(method)
     signature = inspect.signature(method)
-    own = [parameter for name, parameter in signature.parameters.items() if name != "self"]
+    own = []
+    for name, parameter in signature.parameters.items():
+        if name != "self":
+            own.append(parameter)
     function.__signature__ = signature.replace(parameters=own)
     return function
 
