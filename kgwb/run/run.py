@@ -905,14 +905,26 @@ class Run(Engine):
         return Path(path)
 
     def _to_saved(self, *, with_steps: bool = True) -> SavedRun:
-        """Return what a file of this run says; without steps, what is known before its end.
+        """Return what a file of this run says; without steps, what is known before its end."""
+        saved = SavedRun(self._header(), copy(self.record))
+        saved.record.overrides = {}
+        for key, value in self.overrides.items():
+            output_type = self.system.agent_spec(key).output_type
+            saved.record.overrides[key] = to_data(value, output_type)
+        if with_steps:
+            saved.steps = [step.to_data() for step in self.steps]
+            saved.end = self._end()
+        return saved
+
+    def _header(self) -> Header:
+        """Return the first line of this run's file.
 
         Models are the present ones, and the recorded ones for agents without a model.
         """
         models = dict(self.record.models)
         for agent_name, model in self.models.items():
             models[agent_name] = model.name
-        header = Header(
+        return Header(
             id=self.id,
             created=self.created,
             system=self.system.name,
@@ -928,16 +940,6 @@ class Run(Engine):
             vocabulary=self.kg.vocabulary,
             prompts={**self.record.used_prompts, **self.prompts.texts},
         )
-        saved = SavedRun(header, copy(self.record))
-        saved.record.overrides = {
-            key: to_data(value, self.system.agent_spec(key).output_type)
-            for key, value in self.overrides.items()
-        }
-        if with_steps:
-            saved.steps = [step.to_data() for step in self.steps]
-            saved.end = self._end()
-        return saved
-
     def _end(self) -> End:
         """Return how the latest execution ended. The error is its message, "" without one."""
         answer = None if self.answer is None else to_data(self.answer)
@@ -996,7 +998,8 @@ class Run(Engine):
             is_finished = bool(ends) and ends[-1]["status"] == "done"
             if header["question"] != self.question or is_finished:
                 return
-            saved = SavedRun(from_data(header, Header), self.record)
+            # Of the file's header no more is needed: its calls are used also if the rest is damaged.
+            saved = SavedRun(self._header(), self.record)
             saved.add_entries(entries, ("call", "notice"))  # those before a damaged one are kept
 
     @classmethod

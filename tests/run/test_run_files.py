@@ -266,11 +266,15 @@ def test_a_run_file_is_json_lines_that_any_program_can_read(saved: Path) -> None
     assert RunFile(saved).entries()
 
 
+@pytest.mark.parametrize("lacked", ["", "vocabulary"])
 @pytest.mark.parametrize("is_finished", [False, True])
 def test_a_new_run_takes_over_the_calls_of_a_file_up_to_damage_unless_it_was_finished(
-    saved: Path, is_finished: bool
+    saved: Path, is_finished: bool, lacked: str
 ) -> None:
     lines = saved.read_text().splitlines()
+    header = json.loads(lines[0])
+    header.pop(lacked, None)
+    lines[0] = json.dumps(header, separators=(",", ":"))
     calls = [line for line in lines if line.startswith('{"call"')]
     second = lines[-1] if is_finished else calls[1]
     third = calls[2] if is_finished else '{"call":{"key":"ab"}}'
