@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from test_labs import TASKS, read_code_cells
 
+import kgwb
 from kgwb.labs import LabWork
-from kgwb.labs.answers import check_answer
+from kgwb.labs.answers import NamedNumber, check_answer, read_value
 from kgwb.labs.texts import Message, Problem, Texts
 
 FILE = Path(__file__).with_name("lab_answers.toml")
@@ -69,6 +70,25 @@ def give(number: int, task: str, answer: str) -> tuple[str, str]:
         return state, "feedback.no-answer"
     keyed = replace(work.lab.tasks[task], texts=Keys("en", work.lab.texts.texts))
     return state, check_answer(keyed, given)
+
+
+@pytest.mark.parametrize(
+    ("answer", "read"),
+    [
+        (("kg2", 2), ("kg2", 2)),
+        ((2, "kg2"), ("kg2", 2)),
+        (("a", 1e-05), ("a", 1e-05)),
+        (("0,5", "a"), ("a", 0.5)),
+        ({"kg2": "2"}, ("kg2", 2)),
+        ("kg2: 2", ("kg2", 2)),
+    ],
+)
+def test_the_name_beside_a_number_may_have_digits_and_the_number_an_exponent(
+    answer: Any, read: tuple[str, float]
+) -> None:
+    task = kgwb.lab(3, None).lab.tasks["3.1"]
+    assert task.answer_type == NamedNumber
+    assert read_value(task, answer) == read
 
 
 @pytest.mark.long

@@ -94,17 +94,22 @@ def _fit_names(data: Any) -> Any:
 def _fit_named_number(data: Any) -> Any:
     """Return [name, number] from a list in either order, a dictionary with one entry, or a text with both.
 
-    In a text the name is what is left without its only number. Data without a single number are returned
+    In a text the name is what is left without its only number. Data of any other form are returned
     unchanged, or as a text.
     """
     if isinstance(data, dict) and len(data) == 1:
         data = list(*data.items())
     if isinstance(data, list) and len(data) == 2:
-        data = "{} {}".format(*data)
+        name, number = data
+        if not isinstance(name, str):
+            name, number = number, name
+        if not isinstance(number, str):
+            return [name, _fit_number(number)]
+        data = f"{name} {number}"
     numbers = NUMBER.findall(data) if isinstance(data, str) else []
     if len(numbers) != 1:
         return data
-    name = data.replace(numbers[0], "").strip(" ,:;=()\"'")
+    name = NUMBER.sub("", data).strip(" ,:;=()\"'")
     return [name, _fit_number(numbers[0])]
 
 

@@ -235,14 +235,16 @@ def _set_time(file: Submission, text: str) -> Submission:
 
     The file itself is returned if that is no time.
     """
-    with suppress(ValueError, KeyError, OverflowError):
-        date, clock, *zones = text.split()
-        time = datetime.fromisoformat(f"{date} {clock}")
-        if not time.tzinfo:
-            time = time.replace(tzinfo=ZoneInfo(*zones[:1] or ["UTC"]))
+    words = text.split()
+    try:
+        time = datetime.fromisoformat(" ".join(words[:2]))
+        if time.tzinfo is None:
+            zone = ZoneInfo(words[2]) if len(words) > 2 else UTC
+            time = time.replace(tzinfo=zone)
         utc = _format_time(time.astimezone(UTC))
-        return replace(file, changed=utc, is_time_of_platform=True)
-    return file
+    except (ValueError, KeyError, OverflowError, OSError):  # OSError: the zone is "Europe"
+        return file
+    return replace(file, changed=utc, is_time_of_platform=True)
 
 
 # Whose a file is

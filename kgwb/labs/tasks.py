@@ -257,10 +257,10 @@ def find_lab(number: int | str) -> Lab:
     """
     if isinstance(number, str) and number.endswith(".py"):
         return _load_own_lab(Path(number).expanduser())
-    if number not in LAB_MODULES:
+    if not isinstance(number, int) or number not in LAB_MODULES:
         hint = "give 1, 2 or 3, or the file of a lab of your own"
         raise InputError(f"kgwb has no lab {number!r}", hint=hint)
-    module = importlib.import_module(f"kgwb.labs.{LAB_MODULES[int(number)]}")
+    module = importlib.import_module(f"kgwb.labs.{LAB_MODULES[number]}")
     shipped: Lab = module.LAB
     return replace(shipped, tasks=dict(shipped.tasks))
 

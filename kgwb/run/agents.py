@@ -555,9 +555,16 @@ def _prompts_folder_beside(function: Any) -> Path | None:
 
 
 def _takes_arguments(function: Callable[..., Any], number: int) -> bool:
-    """Return whether a function can be called with so many positional arguments."""
+    """Return whether a function can be called with so many positional arguments.
+
+    It counts as one that can if Python knows no signature of it, as of some compiled functions.
+    """
     try:
-        inspect.signature(function).bind(*range(number))
+        signature = inspect.signature(function)
+    except ValueError:
+        return True
+    try:
+        signature.bind(*range(number))
     except TypeError:
         return False
     return True

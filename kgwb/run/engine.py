@@ -169,7 +169,9 @@ class Engine:
         Empty if neither is known. The name is part of the key of every model call.
         """
         model = self.model_for(agent_name)
-        return model.name if model else self._recorded_model_name(agent_name)
+        if model is None:
+            return self._recorded_model_name(agent_name)
+        return model.name
 
     def _recorded_model_name(self, agent_name: str) -> str:
         """Return the name of the model that was recorded for an agent; "" if none was."""

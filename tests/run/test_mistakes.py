@@ -98,6 +98,10 @@ def test_what_is_wrong_is_said_when_the_system_is_made(wrong: dict[str, Any], sa
     assert said in str(error.value)
 
 
+def test_an_answer_function_may_be_compiled_so_that_python_knows_no_signature() -> None:
+    assert System("compiled", max, [mention]).answer is max
+
+
 def test_a_misspelt_subject_is_said_where_it_is_written() -> None:
     with pytest.raises(SettingError, match="subject='txt'") as error:
 
