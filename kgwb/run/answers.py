@@ -142,8 +142,12 @@ class Context(Record):
     """The number of answers that were left out, over all turns."""
 
     def __str__(self) -> str:
-        turns = pluralize(len(self.turns), "earlier turn") if self.turns else "no earlier turn"
-        return f"{turns}, {pluralize(self.cut, 'answer')} left out" if self.cut else turns
+        if not self.turns:
+            return "no earlier turn"
+        turns = pluralize(len(self.turns), "earlier turn")
+        if not self.cut:
+            return turns
+        return f"{turns}, {pluralize(self.cut, 'answer')} left out"
 
 
 @frozen
@@ -193,7 +197,8 @@ class Value(Record):
     @property
     def terms(self) -> tuple[Term, ...]:
         """The terms of the row without empty cells, or the one term if there is no row."""
-        return tuple(cell for cell in self.row if cell is not None) or (self.term,)
+        cells = tuple(cell for cell in self.row if cell is not None)
+        return cells or (self.term,)
 
 
 @frozen
@@ -251,7 +256,9 @@ class Candidate(Record):
     @property
     def label_with_types(self) -> str:
         """The label, with the names of the classes in parentheses if there are any."""
-        return f"{self.label} ({', '.join(self.types)})" if self.types else self.label
+        if not self.types:
+            return self.label
+        return f"{self.label} ({', '.join(self.types)})"
 
     @property
     def describing_words(self) -> set[str]:
@@ -260,8 +267,11 @@ class Candidate(Record):
         Relations are written "member of: Marketing"; the words before the colon do not count, nor
         do relations without one.
         """
-        neighbours = [relation.partition(": ")[2] for relation in self.relations]
-        return content_words(" ".join([*self.types, self.description, *neighbours]))
+        texts = [*self.types, self.description]
+        for relation in self.relations:
+            _, _, neighbours = relation.partition(": ")
+            texts.append(neighbours)
+        return content_words(" ".join(texts))
 
 
 @frozen
@@ -339,7 +349,8 @@ class Answer(Record):
         if (output.kind, output.queries, output.text) != (self.kind, self.queries, self.text):
             return False
         own_terms = [value.terms for value in self.values]
-        return own_terms == [value.terms for value in output.values]
+        other_terms = [value.terms for value in output.values]
+        return own_terms == other_terms
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -352,7 +363,10 @@ class Answer(Record):
 
         They are in the order of the values.
         """
-        triples = chain(*(value.support for value in self.values), self.evidence)
+        triples: list[Triple] = []
+        for value in self.values:
+            triples += value.support
+        triples += self.evidence
         return tuple(dict.fromkeys(triples))
 
     @property
@@ -367,9 +381,12 @@ class Answer(Record):
 
         Each stands once. Predicates are left out.
         """
-        ends = chain.from_iterable((subject, object_) for subject, _, object_ in self.support)
-        terms = chain(ends, (value.term for value in self.values))
-        return tuple(dict.fromkeys(term for term in terms if isinstance(term, URIRef)))
+        terms: list[Term] = []
+        for subject, _, object_ in self.support:
+            terms += [subject, object_]
+        terms += [value.term for value in self.values]
+        iris = [term for term in terms if isinstance(term, URIRef)]
+        return tuple(dict.fromkeys(iris))
 
     def __bool__(self) -> bool:
         return bool(self.values)
@@ -390,16 +407,22 @@ class Answer(Record):
         Texts of several languages have their language in brackets.
         """
 
-        plain = list(self.labels)
-        if len(self.languages) > 1:
-            plain = [f"{v.label} ({v.language})" if v.language else v.label for v in self.values]
+        has_languages = len(self.languages) > 1
+
+        def label(position: int) -> str:
+            """Return the label of the value at a position."""
+            value = self.values[position]
+            if has_languages and value.language:
+                return f"{value.label} ({value.language})"
+            return value.label
 
         def label_with_term(position: int) -> str:
             """Return the label of the value at a position, with its terms in brackets."""
-            terms = " · ".join(map(describe_term, self.values[position].terms))
-            return f"{plain[position]} ({terms})"
+            terms = map(describe_term, self.values[position].terms)
+            return f"{label(position)} ({' · '.join(terms)})"
 
-        labels = tell_apart(range(len(plain)), (plain.__getitem__, label_with_term))
+        positions = range(len(self.values))
+        labels = tell_apart(positions, (label, label_with_term))
         return list(labels.values())
 
     def _with_note(self, text: str) -> str:
@@ -475,7 +498,8 @@ def with_display_names(
     iris.sort(key=str)  # comparing texts is far faster than comparing URIRefs
     if known is None or not all(iri in known for iri in iris):
         known = kg.names(iris)
-    return replace(answer, names=tuple((iri, known[iri]) for iri in iris))
+    names = tuple((iri, known[iri]) for iri in iris)
+    return replace(answer, names=names)
 
 
 def add_units(answer: Answer) -> Answer:
@@ -561,7 +585,9 @@ class Link(Record):
     @property
     def vertices(self) -> tuple[Candidate, ...]:
         """All vertices that are meant; empty if none is."""
-        return (self.vertex, *self.others) if self.vertex else ()
+        if self.vertex is None:
+            return ()
+        return (self.vertex, *self.others)
 
     @property
     def is_linked(self) -> bool:
@@ -610,9 +636,12 @@ class Link(Record):
         """
         if self.is_linked:
             return ""
-        first = self.candidates[:MAX_NEAREST_CANDIDATES]
-        nearest = ", ".join(f"{candidate.label} ({candidate.score:.2f})" for candidate in first)
-        found = f"nearest are {nearest}" if nearest else "the graph has no label like it"
+        nearest = []
+        for candidate in self.candidates[:MAX_NEAREST_CANDIDATES]:
+            nearest.append(f"{candidate.label} ({candidate.score:.2f})")
+        found = "the graph has no label like it"
+        if nearest:
+            found = f"nearest are {', '.join(nearest)}"
         return f"no vertex for “{self.entity}”: {found}"
 
 
@@ -679,13 +708,22 @@ def _read_value(value: Value, nodes: Nodes, reads_numbers: bool) -> Value:
     for cell in value.row or (value.term,):
         number = None
         if isinstance(cell, BNode):
-            support.update(dict.fromkeys((cell, *fact) for fact in nodes.facts(cell)))
-            number = nodes.number(cell) if reads_numbers else None
+            for fact in nodes.facts(cell):
+                support[(cell, *fact)] = None
+            if reads_numbers:
+                number = nodes.number(cell)
         cells.append(cell if number is None else number)
+
     bound = [cell for cell in cells if cell is not None]
     row = tuple(cells) if value.row else ()
     label = " · ".join(map(nodes.describe, bound))
-    return replace(value, term=bound[0], label=label, row=row, support=tuple(support))
+    return replace(
+        value,
+        term=bound[0],
+        label=label,
+        row=row,
+        support=tuple(support),
+    )
 
 
 def _with_unit(value: Value, nodes: Nodes, labels: Collection[str]) -> Value:
@@ -735,10 +773,12 @@ def count_in_graph(answer: Answer, query: str, graph: Graph) -> Answer:
     result is not a number.
     """
     rows = graph.select(query).rows
-    number = parse_count(rows[0][0] if rows else None)
+    counted = rows[0][0] if rows else None
+    number = parse_count(counted)
     [value] = answer.values
     value = replace(value, term=Literal(number), label=str(number))
-    return replace(answer, values=(value,), queries=(*answer.queries, query))
+    queries = (*answer.queries, query)
+    return replace(answer, values=(value,), queries=queries)
 
 
 def count_values(answer: Answer) -> Answer:

@@ -569,8 +569,9 @@ def repair_messages(attempt: Attempt) -> tuple[Message, ...]:
         "Answer again, with nothing but the JSON object asked for.",
     ]
     complaint = Message("user", "\n".join(lines))
-    reply = [Message("assistant", attempt.reply)] if attempt.reply.strip() else []
-    return (*reply, complaint)
+    if not attempt.reply.strip():
+        return (complaint,)
+    return (Message("assistant", attempt.reply), complaint)
 
 
 ToolType = TypeVar("ToolType", bound="type[Tool]")
@@ -638,8 +639,9 @@ def tool_from_function(function: Callable[..., Any], *, kind: AgentKind = "code"
 
         Raises ValueError for another number of arguments than it has after the ``*``.
         """
-        arguments = {name: getattr(self, name) for name in fields}
-        return function(**arguments, **dict(zip(given_by_system, rest, strict=True)))
+        of_model = {name: getattr(self, name) for name in fields}
+        of_system = dict(zip(given_by_system, rest, strict=True))
+        return function(**of_model, **of_system)
 
     tool_name = function.__name__
     tool_type: Any = Literal[tool_name]
@@ -661,7 +663,9 @@ class ToolUse:
 
         These are lines: the thought, the tool as JSON, and each result.
         """
-        results = self.result if isinstance(self.result, tuple) else (self.result,)
+        results = self.result
+        if not isinstance(results, tuple):
+            results = (results,)
         tool = self.tool.model_dump_json()
         shown = "\n".join(map(text_for_model, results))
         return f"{self.thought}\n{tool}\n{shown}"
@@ -695,7 +699,9 @@ def act(
     reply_class = _action_reply(tuple(tools))
     uses: list[ToolUse] = []
     for turn in range(1, limit + 1):
-        texts = [f"{number}. {use}" for number, use in enumerate([*before, *uses], 1)]
+        texts = []
+        for number, use in enumerate([*before, *uses], 1):
+            texts.append(f"{number}. {use}")
         turn_variables = {
             **variables,
             "so_far": "\n\n".join(texts) or "nothing yet",
@@ -782,8 +788,8 @@ def label_terms(terms: Iterable[Term], run: Run) -> dict[Term, str]:
 
 def get_names_in_rows(rows: Iterable[Row], kg: Graph) -> Mapping[URIRef, str]:
     """Return the display names of the IRIs in some rows, by IRI, with one request to the graph for all."""
-    cells = chain.from_iterable(rows)
-    return kg.names(sorted({cell for cell in cells if isinstance(cell, URIRef)}))
+    iris = {cell for cell in chain.from_iterable(rows) if isinstance(cell, URIRef)}
+    return kg.names(sorted(iris))
 
 
 def find_row_support(

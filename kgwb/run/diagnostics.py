@@ -112,7 +112,9 @@ def _items_match(items: Sequence[Any], promised: Sequence[Any]) -> bool:
     """
     if len(promised) == 2 and promised[1] is Ellipsis:
         return all(matches_type(item, promised[0]) for item in items)
-    return len(items) == len(promised) and all(map(matches_type, items, promised))
+    if len(items) != len(promised):
+        return False
+    return all(map(matches_type, items, promised))
 
 
 def _is_same_class(actual: type, promised: type) -> bool:
@@ -279,7 +281,9 @@ def call_in_its_place(
     if position >= len(earlier.calls):
         return None
     call = calls.get(earlier.calls[position])
-    return call if call is not None and call.kind == kind else None
+    if call is None or call.kind != kind:
+        return None
+    return call
 
 
 def recorded_call_of(step: Step, kind: str, calls: Iterable[Call]) -> Call | None:
@@ -317,13 +321,17 @@ def find_cut_result(answer: Answer, used_calls: Iterable[Call]) -> ResultSet | N
     For a count only the last query is looked at: a system counts again, by another query, where a
     list was cut. ``used_calls`` are the recorded calls that the answer was made from.
     """
-    queries = answer.queries[-1:] if answer.kind == "count" else answer.queries
-    sent = tuple(filter(None, map(str.strip, queries)))
+    queries = answer.queries
+    if answer.kind == "count":
+        queries = queries[-1:]
+    endings = tuple(query.strip() for query in queries if query.strip())
     for call in used_calls:
-        is_cut = call.kind == "select" and isinstance(call.result, ResultSet) and call.result.cut
+        result = call.result
+        if call.kind != "select" or not isinstance(result, ResultSet) or not result.cut:
+            continue
         # PREFIX lines may have been put before the query.
-        if is_cut and call.request["query"].strip().endswith(sent):
-            return call.result  # type: ignore[no-any-return]
+        if call.request["query"].strip().endswith(endings):
+            return result
     return None
 
 
@@ -335,7 +343,9 @@ _CHANGING_WORD = re.compile(rf"\b(?:{'|'.join(CHANGING_FUNCTIONS)})\b", re.IGNOR
 
 def remark_on_changing_queries(answer: Answer) -> Answer:
     """Return an answer with a remark if one of its queries calls one of CHANGING_FUNCTIONS, else as it is."""
-    called = dict.fromkeys(chain.from_iterable(map(_find_changing_functions, answer.queries)))
+    called: dict[str, None] = {}
+    for query in answer.queries:
+        called |= dict.fromkeys(_find_changing_functions(query))
     if not called:
         return answer
     functions = list_first([f"{name}()" for name in called])
@@ -347,11 +357,16 @@ def _find_changing_functions(query: str) -> list[str]:
     """Return the CHANGING_FUNCTIONS that a query calls; none of a text that is not a query."""
     if not _CHANGING_WORD.search(query):
         return []
-    with suppress(GraphError):
-        pairs = pairwise(tokenize(query).tokens)
-        called = [function[0].upper() for function, bracket in pairs if bracket[0] == "("]
-        return [name for name in called if name in CHANGING_FUNCTIONS]
-    return []
+    try:
+        tokens = tokenize(query).tokens
+    except GraphError:
+        return []
+    called = []
+    for function, bracket in pairwise(tokens):
+        name = function[0].upper()
+        if name in CHANGING_FUNCTIONS and bracket[0] == "(":
+            called.append(name)
+    return called
 
 
 MAX_INTEGER = 2**63 - 1
@@ -472,7 +487,9 @@ def _texts_of(run: Any) -> Sequence[str]:
     """
     texts = [run.question]
     for turn in reversed(run.dialogue.turns):
-        texts += [turn.question, turn.standalone, turn.text, *turn.answers, *turn.entities]
+        texts += [turn.question, turn.standalone, turn.text]
+        texts += turn.answers
+        texts += turn.entities
     return [replace_marks(text, '"') for text in texts if text]
 
 
@@ -539,8 +556,12 @@ def _choose_ends(ends: set[URIRef], texts: Sequence[str], answer: Answer) -> Seq
         return sorted(ends)
     names = dict(answer.names)
     asked = content_words(" ".join(texts))
-    words = {end: content_words(names.get(end) or name_from_iri(end)) for end in sorted(ends)}
-    return [end for end in words if asked & words[end]][:MAX_MET_THINGS]
+    chosen = []
+    for end in sorted(ends):
+        name = names.get(end) or name_from_iri(end)
+        if asked & content_words(name):
+            chosen.append(end)
+    return chosen[:MAX_MET_THINGS]
 
 
 def _find_ends(answer: Answer, kg: Graph) -> set[URIRef]:
@@ -578,7 +599,8 @@ def _find_constants(query: str, ends: set[URIRef], kg: Graph) -> Iterator[URIRef
 def _find_texts(query: str) -> Iterator[str]:
     """Yield the texts in a SPARQL query that may be names: those without a datatype, and no tags or flags."""
     tokens = list(find_tokens(query))
-    for token, following in zip(tokens, [*tokens[1:], None], strict=True):
+    next_tokens = [*tokens[1:], None]
+    for token, following in zip(tokens, next_tokens, strict=True):
         text = token[0].strip("\"'")
         is_tag = text.islower() and len(text) < MIN_TEXT_CHARS
         is_typed = following is not None and following[0] == "^"
@@ -621,8 +643,14 @@ def _read_name(
         return None
     if not name and (not named.is_asked_for or _was_reached(named.iri, run)):
         return None
-    candidates = tuple(each for each in named.candidates if each.iri != named.iri)
-    return NameReading(name, named.labels[0], likeness.difference, named.iri, candidates)
+    candidates = [each for each in named.candidates if each.iri != named.iri]
+    return NameReading(
+        name,
+        named.labels[0],
+        likeness.difference,
+        named.iri,
+        tuple(candidates),
+    )
 
 
 def _words_of(named: Iterable[_Named]) -> set[str]:
@@ -650,7 +678,9 @@ def _find_name(
     other names.
     """
     wanted = [mention] if mention else labels
-    spans = list(chain.from_iterable(_find_spans(text, wanted, taken) for text in texts))
+    spans: list[str] = []
+    for text in texts:
+        spans += _find_spans(text, wanted, taken)
     around = [span for span in spans if mention.casefold() in span.casefold()]
     if mention and around:
         spans = sorted(around, key=len)
@@ -664,7 +694,7 @@ def _find_name(
     least = min((likeness.distance for likeness in likenesses.values()), default=0)
     nearest = [span for span in likenesses if likenesses[span].distance == least]
     resemblances = {span: _resemblance(span, labels[0]) for span in nearest}
-    name = max(nearest, key=resemblances.__getitem__, default="")
+    name = max(nearest, key=lambda span: resemblances[span], default="")
     if name and (likenesses[name].nearness == "near" or resemblances[name] >= MIN_RESEMBLANCE):
         return name, likenesses[name]
     return "", Likeness("different", "another name")
@@ -702,7 +732,8 @@ def _find_spans(text: str, labels: Sequence[str], taken: Set[str]) -> Iterator[s
     for start in range(len(words)):
         for end in range(start + fewest, min(start + most, len(words)) + 1):
             span = " ".join(words[start:end]).strip(AROUND_NAME)
-            if goes_on[start] or goes_on[end] or FUNCTION_WORDS.issuperset(span.casefold().split()):
+            is_part = goes_on[start] or goes_on[end]
+            if is_part or FUNCTION_WORDS.issuperset(span.casefold().split()):
                 continue
             yield span
             if POSSESSIVE.search(span):
@@ -721,7 +752,8 @@ def _belong_together(word: str, following: str, taken: Set[str], *, has_capitals
     """
     if word[-1] in AROUND_NAME or POSSESSIVE.search(word):
         return False
-    if not taken.isdisjoint((word.casefold(), following.casefold().strip(AROUND_NAME))):
+    words = (word.casefold(), following.casefold().strip(AROUND_NAME))
+    if not taken.isdisjoint(words):
         return False
     if following[0] == "(" or word.casefold() in COMPASS:
         return True
@@ -745,12 +777,14 @@ def _was_reached(iri: URIRef | None, run: Any) -> bool:
 def _is_surname(reading: NameReading, named: _Named) -> bool:
     """Return whether a name is the surname alone of the one person found that has it."""
     ending = f" {reading.name}".casefold()
-    own = [candidate for candidate in named.candidates if candidate.iri == named.iri]
-    others = [candidate.label for candidate in named.candidates if candidate not in own]
-    if any(label.casefold().endswith(ending) for label in others):
-        return False
-    types = " ".join(chain.from_iterable(candidate.types for candidate in own))
-    is_person = not PEOPLE.isdisjoint(types.casefold().split())
+    types: list[str] = []
+    for candidate in named.candidates:
+        if candidate.iri == named.iri:
+            types += candidate.types
+        elif candidate.label.casefold().endswith(ending):
+            return False
+    words = " ".join(types).casefold().split()
+    is_person = not PEOPLE.isdisjoint(words)
     return is_person and named.labels[0].casefold().endswith(ending)
 
 
@@ -801,7 +835,9 @@ def _find_links(named: _Named, texts: Sequence[str], answer: Answer) -> Sequence
     for triple in islice(at_thing, MAX_MET_THINGS):
         subject, _, object_ = triple
         end = object_ if subject == named.iri else subject
-        label = names.get(end) or name_from_iri(end) if isinstance(end, URIRef) else str(end)
+        label = str(end)
+        if isinstance(end, URIRef):
+            label = names.get(end) or name_from_iri(end)
         spans = chain.from_iterable(_find_spans(text, [label], own_words) for text in texts)
         is_named = any(compare_names(span, label) == SAME for span in spans)
         if is_named and compare_labels(label, named.labels) != SAME:
@@ -850,4 +886,9 @@ def _is_told_apart(
         results = []
     if not results:
         return set(vertex.types) != set(twin.types)
-    return any(all(str(term) in EMPTY_CELLS for term in chain(*result.rows)) for result in results)
+    return any(map(_is_empty, results))
+
+
+def _is_empty(result: ResultSet) -> bool:
+    """Return whether no cell of a result has a value."""
+    return all(str(term) in EMPTY_CELLS for term in chain(*result.rows))

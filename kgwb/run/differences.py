@@ -149,8 +149,11 @@ def compare_steps(first: StepsByKey, second: StepsByKey) -> Differences:
     order of the first.
     """
     second = _with_keys_of(first, second)
-    keys = _merge_keys(list(first), list(second))
-    return Differences(_compare_step(key, first.get(key), second.get(key)) for key in keys)
+    pairs = []
+    for key in _merge_keys(list(first), list(second)):
+        pair = _compare_step(key, first.get(key), second.get(key))
+        pairs.append(pair)
+    return Differences(pairs)
 
 
 def _with_keys_of(first: StepsByKey, second: StepsByKey) -> StepsByKey:
@@ -159,9 +162,14 @@ def _with_keys_of(first: StepsByKey, second: StepsByKey) -> StepsByKey:
     Keys are equal if only the names of unknowns differ; for that the unknowns in all keys of an
     execution are numbered in their order. A step that the first execution lacks keeps its own key.
     """
-    first_keys = dict(zip(decision_of(list(first)), first, strict=True))
-    numbered = zip(decision_of(list(second)), second, strict=True)
-    return {first_keys.get(number, key): second[key] for number, key in numbered}
+    first_numbered = decision_of(list(first))
+    second_numbered = decision_of(list(second))
+    first_keys = dict(zip(first_numbered, first, strict=True))
+    renamed = {}
+    for numbered_key, key in zip(second_numbered, second, strict=True):
+        first_key = first_keys.get(numbered_key, key)
+        renamed[first_key] = second[key]
+    return renamed
 
 
 def _merge_keys(first: Sequence[str], second: Sequence[str]) -> list[str]:
@@ -226,7 +234,9 @@ def _changed_parts(first: Step, second: Step) -> Iterator[str]:
 
 def _differ(first: object, second: object, varying: Collection[str]) -> bool:
     """Return whether two values differ in more than what is drawn by chance."""
-    return first != second and bool(comparable(first, varying) != comparable(second, varying))
+    if first == second:
+        return False
+    return bool(comparable(first, varying) != comparable(second, varying))
 
 
 MAX_DIFFERENCE_CHARS = 200
@@ -238,8 +248,11 @@ MAX_CONTEXT_CHARS = 20
 def _lines_of_outputs(pair: StepDifference) -> tuple[list[str], list[str]]:
     """Return the outputs of a step in both runs as lines; of data only the part that differs."""
     if pair.first is not None and pair.second is not None:
-        first, second = pair.first.output, pair.second.output
-        place, first_text, second_text = find_difference(first, second, pair.first.varying)
+        place, first_text, second_text = find_difference(
+            pair.first.output,
+            pair.second.output,
+            pair.first.varying,
+        )
         if place and pair.first.done and pair.second.done:
             return [f"{place}: {first_text}"], [f"{place}: {second_text}"]
     return output_lines(pair.first), output_lines(pair.second)
@@ -269,7 +282,9 @@ def _parts_that_differ(
     first: object, second: object, varying: Collection[str] = ()
 ) -> tuple[str, Any, Any]:
     """Return the place where data first differ, and what each has there; of texts what follows from there."""
-    place, one, other = _first_difference(comparable(first, varying), comparable(second, varying))
+    first = comparable(first, varying)
+    second = comparable(second, varying)
+    place, one, other = _first_difference(first, second)
     if isinstance(one, str) and isinstance(other, str):
         start = max(0, common_prefix_length(one, other) - MAX_CONTEXT_CHARS)
         one, other = one[start:], other[start:]
@@ -280,9 +295,10 @@ def _first_difference(first: Any, second: Any, place: str = "") -> tuple[str, An
     """Return the place of the first part in which data differ, and what each has there."""
     if isinstance(first, dict) and isinstance(second, dict):
         for name in {**first, **second}:
-            if first.get(name) != second.get(name):
+            one, other = first.get(name), second.get(name)
+            if one != other:
                 inner = f"{place}.{name}".removeprefix(".")
-                return _first_difference(first.get(name), second.get(name), inner)
+                return _first_difference(one, other, inner)
     if isinstance(first, list) and isinstance(second, list):
         for number, (one, other) in enumerate(zip_longest(first, second)):
             if one != other:

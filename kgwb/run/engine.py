@@ -160,8 +160,10 @@ class Engine:
 
         "" is the default for all agents. Returns None if there is none of the three.
         """
-        names = (agent_name, self.system.role_of(agent_name), "")
-        return next((values[name] for name in names if name in values), None)
+        for name in (agent_name, self.system.role_of(agent_name), ""):
+            if name in values:
+                return values[name]
+        return None
 
     def model_name(self, agent_name: str) -> str:
         """Return the name of an agent's model, or in a replay of the model that was recorded.
@@ -275,8 +277,11 @@ class Engine:
         """
         if not self.edited_messages:
             return request
-        messages = self.edited_messages.get((step.key, len(step.model_calls)))
-        return request if messages is None else replace(request, messages=messages)
+        place = (step.key, len(step.model_calls))
+        messages = self.edited_messages.get(place)
+        if messages is None:
+            return request
+        return replace(request, messages=messages)
 
     def _content_to_record(self, request: ChatRequest, agent_name: str) -> JsonObject:
         """Return the JSON data under which a model call is recorded, and found again.
@@ -317,8 +322,10 @@ class Engine:
         """
         recorded = request.recorded_content()
         content = {"model": model_name, "task": request.task, "content": recorded}
-        if model_name.partition(":")[0] == "rules":
-            content |= {"graph": self.kg.identity, **self.kg.muted_data}
+        kind, _, _ = model_name.partition(":")
+        if kind == "rules":
+            content["graph"] = self.kg.identity
+            content |= self.kg.muted_data
         return content
 
     # Graph, embeddings and tools
@@ -423,8 +430,10 @@ class Engine:
             "phrase": phrase,
             "names": list(names),
         }
-        make = partial(self.embeddings.similarity, phrase, names, spelling)
-        return self.call("similarity", request, None if self.is_replay else make)
+        make = None
+        if not self.is_replay:
+            make = partial(self.embeddings.similarity, phrase, names, spelling)
+        return self.call("similarity", request, make)
 
     def nearest(self, phrase: str, index: EmbeddingIndex, k: int) -> tuple[tuple[int, float], ...]:
         """Return position and cosine of the ``k`` texts of an index nearest to a phrase."""
@@ -589,14 +598,16 @@ class Engine:
 
         try:
             with ThreadPoolExecutor(self.settings.workers, thread_name_prefix="kgwb") as pool:
-                futures = [
-                    pool.submit(copy_context().run, execute, item, branch)
-                    for item, branch in zip(items, branches, strict=True)
-                ]
+                futures = []
+                for item, branch in zip(items, branches, strict=True):
+                    context = copy_context()
+                    future = pool.submit(context.run, execute, item, branch)
+                    futures.append(future)
         finally:
             for branch in branches:
                 frame.steps.extend(branch.steps)
-        return _results_of_all([future.result for future in futures])
+        results = [future.result for future in futures]
+        return _results_of_all(results)
 
     def _can_run_in_parallel(self, function: Callable[..., Any], items: Sequence[Any]) -> bool:
         """Return whether a function is called for several items at the same time.
@@ -611,9 +622,12 @@ class Engine:
             return False
         if len(items) < 2 or self.execution.stop_condition.is_stepping:
             return False
-        if len(set(map(subject_of, items))) < len(items):
+        subjects = {subject_of(item) for item in items}
+        if len(subjects) < len(items):
             return False
-        return self.kg.remote or any(model.remote for model in self.models.values())
+        if self.kg.remote:
+            return True
+        return any(model.remote for model in self.models.values())
 
     # Steps
 
@@ -665,4 +679,5 @@ def _results_of_all(calls: Sequence[Callable[[], R]]) -> tuple[R, ...]:
 
 def _without_address(model_name: str) -> str:
     """Return the name of a model without the address of its server: "openai:tiny"."""
-    return model_name.partition("@")[0]
+    name, _, _ = model_name.partition("@")
+    return name

@@ -132,7 +132,9 @@ def collect_iris(outputs: Iterable[Any], read: Callable[[Any], Iterable[Any]]) -
 def get_output(run: Any, key: str) -> Any:
     """Return the output of a step of a Run; None if there is no such step or it is not done."""
     step = run.steps_by_key.get(key)
-    return step.output if step and step.done else None
+    if step is None or not step.done:
+        return None
+    return step.output
 
 
 def list_outputs(run: Any, agent: str) -> list[Any]:
@@ -171,13 +173,17 @@ def parse_gold_query(sparql: str, vocabulary: Vocabulary) -> GoldQuery | None:
 def _is_about_question(pattern: TriplePattern, vocabulary: Vocabulary) -> bool:
     """Return whether the predicate of a pattern is an IRI that the vocabulary does not exclude."""
     _, predicate, _ = pattern
-    is_iri = predicate.startswith("<")
-    return is_iri and URIRef(predicate[1:-1]) not in vocabulary.excluded_predicates
+    if not predicate.startswith("<"):
+        return False
+    return URIRef(predicate[1:-1]) not in vocabulary.excluded_predicates
 
 
 def _ends_of(patterns: Iterable[TriplePattern]) -> list[str]:
     """Return subject and object of each pattern, in order; ends that occur again are repeated."""
-    return list(chain.from_iterable((subject, object_) for subject, _, object_ in patterns))
+    ends = []
+    for subject, _, object_ in patterns:
+        ends += [subject, object_]
+    return ends
 
 
 MAX_ALIGNED_FACTS = 4
@@ -268,8 +274,12 @@ def _name_similarity(alignment: Alignment[F], names: Mapping[str, str]) -> float
     Each similarity is the ratio of matching characters, 0 to 1, regardless of letter case. Unknowns
     do not count. A term without a name is compared as it is written.
     """
-    pairs = [(fact.relation, pattern[1]) for fact, (pattern, _) in alignment.facts.items()]
-    pairs += [(end, term) for end, term in alignment.ends.items() if not _is_unknown(end)]
+    pairs = []
+    for fact, (pattern, _) in alignment.facts.items():
+        pairs.append((fact.relation, pattern[1]))
+    for end, term in alignment.ends.items():
+        if not _is_unknown(end):
+            pairs.append((end, term))
     similarity = 0.0
     for words, term in pairs:
         name = names.get(term, term)
@@ -293,10 +303,11 @@ def reword_fact(
     """
     question = question.casefold()
     (_, predicate, _), _ = alignment.facts[fact]
-    labels = [names.get(alignment.ends[end], end) for end in fact.ends]
-    subject, object_ = [
-        _choose_words(*pair, question) for pair in zip(fact.ends, labels, strict=True)
-    ]
+    ends = []
+    for end in fact.ends:
+        label = names.get(alignment.ends[end], end)
+        ends.append(_choose_words(end, label, question))
+    subject, object_ = ends
     relation = fact.relation
     if not _contains_word(relation, question):
         relation = names.get(predicate, relation)

@@ -119,10 +119,12 @@ def _patch_http_client(library: Any) -> None:
 
 def _patch_httpx(library: Any) -> None:
     """Record what the transports of httpx, or of httpx2, send."""
+    handler = partial(_recorded_handler, library)
+    async_handler = partial(_recorded_async_handler, library)
     for transport in (library.HTTPTransport, library.MockTransport):
-        _replace(transport, "handle_request", partial(_recorded_handler, library))
+        _replace(transport, "handle_request", handler)
     for transport in (library.AsyncHTTPTransport, library.MockTransport):
-        _replace(transport, "handle_async_request", partial(_recorded_async_handler, library))
+        _replace(transport, "handle_async_request", async_handler)
 
 
 def _httpx_request(library: Any, request: Any, sent: HttpRequest) -> Any:
@@ -309,8 +311,10 @@ class _ReplySocket:
     def __init__(self, reply: HttpReply) -> None:
         headers = {**reply.headers, "content-length": str(len(reply.body))}
         lines = [f"HTTP/1.1 {reply.status} {reply.reason}"]
-        lines += [f"{name}: {value}" for name, value in headers.items()]
-        self._head = "\r\n".join([*lines, "", ""]).encode("latin-1", "replace")
+        for name, value in headers.items():
+            lines.append(f"{name}: {value}")
+        lines += ["", ""]
+        self._head = "\r\n".join(lines).encode("latin-1", "replace")
         self._body = reply.body
 
     def makefile(self, mode: str) -> io.BytesIO:

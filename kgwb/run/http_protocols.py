@@ -110,8 +110,10 @@ def message_from_data(data: Mapping[str, Any]) -> Message:
     of "assistant".
     """
     fields = {name: value for name, value in data.items() if value is not None}
-    is_output = str(fields.get("type", "")).endswith("_output")
-    role = fields.pop("role", "tool" if is_output else "assistant")
+    default_role = "assistant"
+    if str(fields.get("type", "")).endswith("_output"):
+        default_role = "tool"
+    role = fields.pop("role", default_role)
     return Message(role, text_of_fields(fields))
 
 
@@ -172,16 +174,25 @@ def tools_of_options(options: Mapping[str, Any]) -> JsonObject:
     for tool in options.get("tools") or ():
         function = tool.get("function", tool)
         if "name" in function:
-            offered = {"name": function["name"], "description": function.get("description") or ""}
-            offered["parameters"] = function.get("parameters", function.get("input_schema"))
+            schema = function.get("input_schema")
+            offered = {
+                "name": function["name"],
+                "description": function.get("description") or "",
+                "parameters": function.get("parameters", schema),
+            }
             tools.append({"type": "function", "function": offered})
     choice = options.get("tool_choice") or "auto"
     if isinstance(choice, dict):
         name = choice.get("function", choice).get("name")
-        choice = {"type": "function", "function": {"name": name}} if name else choice["type"]
+        if name:
+            choice = {"type": "function", "function": {"name": name}}
+        else:
+            choice = choice["type"]
     if choice == "any":  # Anthropic's word
         choice = "required"
-    return {"tools": tools, "tool_choice": choice} if tools else {}
+    if not tools:
+        return {}
+    return {"tools": tools, "tool_choice": choice}
 
 
 def as_chat_messages(messages: Iterable[Message]) -> list[JsonObject]:
@@ -258,9 +269,12 @@ def _calls_in(data: JsonObject) -> list[JsonObject]:
         function = part.get("function", part)
         arguments = function.get("arguments", function.get("input"))
         if "name" in function and arguments is not None:
-            called = {"name": function["name"], "arguments": text_or_json(arguments)}
-            call_id = part.get("call_id", part.get("id"))
-            calls.append({"id": call_id, "type": "function", "function": called})
+            call = {
+                "id": part.get("call_id", part.get("id")),
+                "type": "function",
+                "function": {"name": function["name"], "arguments": text_or_json(arguments)},
+            }
+            calls.append(call)
     return calls
 
 
@@ -269,7 +283,8 @@ def _chat_output(part: JsonObject, open_ids: list[str]) -> JsonObject:
 
     The id of its call is taken out of ``open_ids``: the one that it names, else the first.
     """
-    content = text_or_json(_joined_texts(part.get("output", part.get("content"))))
+    output = part.get("output", part.get("content"))
+    content = text_or_json(_joined_texts(output))
     if not open_ids:
         return {"role": "user", "content": content}
     known = [part[name] for name in OUTPUT_IDS if part.get(name) in open_ids]
@@ -344,11 +359,14 @@ class Api:
         """
         choices = []
         for choice in data["choices"]:
-            choices.append({name: value for name, value in choice.items() if value is not None})
+            given = {name: value for name, value in choice.items() if value is not None}
+            choices.append(given)
         text = text_of_fields({"choices": choices})
         if len(choices) == 1:
             text = said_in(choices[0]["message"])
-        reason = choices[0].get("finish_reason", "stop") if choices else "stop"
+        reason = "stop"
+        if choices:
+            reason = choices[0].get("finish_reason", reason)
         return _make_reply(text, data, reason, "prompt_tokens", "completion_tokens")
 
     def data_of(self, reply: ChatReply) -> JsonObject:
@@ -374,8 +392,10 @@ class Api:
         choices = []
         for choice in data["choices"]:
             delta = dict(choice["message"])
-            calls = delta.get("tool_calls") or ()
-            delta["tool_calls"] = [{"index": place, **call} for place, call in enumerate(calls)]
+            calls = []
+            for place, call in enumerate(delta.get("tool_calls") or ()):
+                calls.append({"index": place, **call})
+            delta["tool_calls"] = calls
             choices.append({**choice, "delta": delta})
         yield {**data, "object": "chat.completion.chunk", "choices": choices}
 
@@ -414,10 +434,14 @@ class Responses(Api):
         """
         sent = _without(body, "instructions", "input")
         rest = list(items)
-        if isinstance(body.get("instructions"), str) and rest and rest[0].get("role") == "system":
-            sent["instructions"] = rest.pop(0)["content"]
+        had_instructions = isinstance(body.get("instructions"), str)
+        if had_instructions and rest and rest[0].get("role") == "system":
+            first = rest.pop(0)
+            sent["instructions"] = first["content"]
+
         sent["input"] = rest
-        if isinstance(body.get("input"), str) and [item.get("role") for item in rest] == ["user"]:
+        was_text = isinstance(body.get("input"), str)
+        if was_text and len(rest) == 1 and rest[0].get("role") == "user":
             sent["input"] = rest[0]["content"]
         return sent
 
@@ -480,16 +504,21 @@ class Responses(Api):
         events: list[JsonObject] = [{"type": "created", "response": {**data, "output": []}}]
         for index, item in enumerate(data["output"]):
             place = {"output_index": index, "item_id": item.get("id", "recorded")}
-            begun = {**item, "content": []} if "content" in item else {**item, "arguments": ""}
+            if "content" in item:
+                begun = {**item, "content": []}
+            else:
+                begun = {**item, "arguments": ""}
             events.append({"type": "output_item.added", **place, "item": begun})
             for number, part in enumerate(item.get("content", ())):
                 at = {**place, "content_index": number, "part": part}
                 text = part.get("text")
                 empty = {**part, "text": ""}
-                events.append({"type": "content_part.added", **at, "part": empty})
-                events.append({"type": "output_text.delta", **at, "delta": text, "logprobs": []})
-                events.append({"type": "output_text.done", **at, "text": text, "logprobs": []})
-                events.append({"type": "content_part.done", **at})
+                events += [
+                    {"type": "content_part.added", **at, "part": empty},
+                    {"type": "output_text.delta", **at, "delta": text, "logprobs": []},
+                    {"type": "output_text.done", **at, "text": text, "logprobs": []},
+                    {"type": "content_part.done", **at},
+                ]
             if "arguments" in item:
                 said = {"delta": item["arguments"], "arguments": item["arguments"]}
                 events.append({"type": "function_call_arguments.delta", **place, **said})

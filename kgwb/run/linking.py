@@ -175,8 +175,7 @@ def add_classes_with_words(retrieved: RetrievedCandidates, run: Run) -> Retrieve
     for iri, name in find_class_names(run.kg).items():
         if iri not in found and words <= set(normalize(name).split()):
             score = score_label(retrieved.entity, name)
-            candidate = Candidate(iri, name, score, ("class",))
-            candidates.append(candidate)
+            candidates.append(Candidate(iri, name, score, ("class",)))
     candidates.sort(key=lambda candidate: (-candidate.score, candidate.iri))
     kept = candidates[: run.settings.v_limit]
     return replace(retrieved, candidates=tuple(kept))
@@ -194,8 +193,9 @@ def may_be_common_noun(entity: str, candidates: Iterable[Candidate]) -> bool:
     "pilotage" may mean the service that a tariff "T03 Pilotage" is for, and not the department
     "Pilotage".
     """
-    is_lower_case = entity == entity.lower()
-    return is_lower_case and all(candidate.label != entity for candidate in candidates)
+    if entity != entity.lower():
+        return False
+    return all(candidate.label != entity for candidate in candidates)
 
 
 def is_longer_form(label: str, name: str) -> bool:
@@ -207,8 +207,9 @@ def is_longer_form(label: str, name: str) -> bool:
     words = normalize(name).split()
     label_words = normalize(label).split()
     number_of_more = len(label_words) - len(words)
-    more = [word for word in label_words if word not in words]
-    if not set(words).issubset(label_words) or any(map(str.isdigit, more)):
+    if not set(words).issubset(label_words):
+        return False
+    if any(word.isdigit() for word in label_words if word not in words):
         return False
     return 0 <= number_of_more <= min(MAX_MORE_WORDS, len(words))
 
@@ -266,7 +267,10 @@ def is_exact_match(candidate: Candidate) -> bool:
 
 def find_candidate(iri: URIRef | None, candidates: Iterable[Candidate]) -> Candidate | None:
     """Return the first candidate with an IRI; None if there is none, or if the IRI is None."""
-    return next((candidate for candidate in candidates if candidate.iri == iri), None)
+    for candidate in candidates:
+        if candidate.iri == iri:
+            return candidate
+    return None
 
 
 def find_relation_names(iris: Sequence[URIRef], run: Run) -> dict[URIRef, tuple[str, ...]]:
@@ -426,8 +430,9 @@ def _find_number_problem(number: int, label: str, candidates: Sequence[Candidate
     right_label = labels[number - 1]
     is_of_another = label != right_label and label in labels
     is_alike = right_label.casefold().strip() == label.casefold().strip()
-    is_right = is_alike and not is_of_another
-    return "" if is_right else f"candidate {number} is {right_label!r}, not {label!r}"
+    if is_alike and not is_of_another:
+        return ""
+    return f"candidate {number} is {right_label!r}, not {label!r}"
 
 
 def number_candidates(candidates: Sequence[Candidate]) -> list[dict[str, object]]:
@@ -496,9 +501,12 @@ def _find_latest_candidate(retrieved: RetrievedCandidates, context: Context) -> 
     """
     entity = retrieved.entity.casefold()
     for turn in reversed(context.turns):
-        if entity in map(str.casefold, turn.answers):
-            answered = [each for each in retrieved.candidates if each.iri in turn.vertices]
-            named = [each for each in answered if each.label.casefold() == entity]
+        answers = [answer.casefold() for answer in turn.answers]
+        if entity in answers:
+            named = []
+            for candidate in retrieved.candidates:
+                if candidate.iri in turn.vertices and candidate.label.casefold() == entity:
+                    named.append(candidate)
             return named[0] if len(named) == 1 else None
         for mention, iri in zip(turn.entities, turn.linked, strict=False):
             if mention.casefold() == entity:
@@ -559,9 +567,13 @@ def _ask_for_one(
         [chosen] = reply.model_dump().values()
         return "" if chosen in listed else f"{chosen!r} is not in the list"
 
-    prompt = f"linking/vertex_selection_{what}"
-    checks = [Check(LISTED_CHECK_NAME, find_problem)]
-    return try_to_ask(prompt, {"entity": entity, what: listed}, reply_class, run, checks=checks)
+    return try_to_ask(
+        f"linking/vertex_selection_{what}",
+        {"entity": entity, what: listed},
+        reply_class,
+        run,
+        checks=[Check(LISTED_CHECK_NAME, find_problem)],
+    )
 
 
 # What gold means to these agents
@@ -629,10 +641,11 @@ def choose_vertex(
     if is_text or not (same or near):
         reason = f"no label is like {entity!r}"
         return {"reason": reason, "number": 0, "label": ""}
-    if len(exact or same) > 1:
-        best = _choose_homonym(question, entity, exact or same, kg, embeddings)
+    named = exact or same
+    if len(named) > 1:
+        best = _choose_homonym(question, entity, named, kg, embeddings)
     else:
-        best = max(exact or same or near, key=lambda each: _rank_label(entity, each["label"]))
+        best = max(named or near, key=lambda each: _rank_label(entity, each["label"]))
     reason = "the label is the name" if same else "the label most like the name"
     return {"reason": reason, "number": best["number"], "label": best["label"]}
 
@@ -653,10 +666,13 @@ def _choose_homonym(
     relations to those that the question asks for. Words after " not ", the entity and these
     relations' words do not count. Raises ModelError if the grammar cannot read the question.
     """
-    facts = parse_question(question, kg).facts
-    relations = [relation for start, relation, end in facts if entity in (start, end)]
+    relations = []
+    for subject, relation, object_ in parse_question(question, kg).facts:
+        if entity in (subject, object_):
+            relations.append(relation)
     stated, _, _ = question.partition(" not ")
-    asked_words = _content_words(stated) - _content_words(" ".join([entity, *relations]))
+    read_words = " ".join([entity, *relations])
+    asked_words = _content_words(stated) - _content_words(read_words)
 
     scores = []
     for candidate in candidates:
@@ -665,9 +681,13 @@ def _choose_homonym(
         has_number = any(word.isdigit() for word in shared)
         own_relations = [text.partition(": ")[0] for text in candidate.get("relations", [])]
         similarities = [max_similarity(name, own_relations, embeddings) for name in relations]
-        score = WORD_WEIGHT * len(shared) + YEAR_WEIGHT * has_number
-        scores.append(score + max(similarities, default=0.0))
-    return candidates[scores.index(max(scores))]
+        score = WORD_WEIGHT * len(shared)
+        if has_number:
+            score += YEAR_WEIGHT
+        score += max(similarities, default=0.0)
+        scores.append(score)
+    best = scores.index(max(scores))
+    return candidates[best]
 
 
 def choose_vertices(
@@ -695,7 +715,8 @@ def choose_label(entity: str, labels: Sequence[str]) -> ReplyData:
 
 def choose_local_name(entity: str, names: Sequence[str]) -> ReplyData:
     """Return the local name spelled most like an entity, the first of equals."""
-    return {"name": max(names, key=lambda name: _compare_spelling(entity, name))}
+    best = max(names, key=lambda name: _compare_spelling(entity, name))
+    return {"name": best}
 
 
 def _compare_spelling(name: str, text: str) -> float:

@@ -940,6 +940,7 @@ class Run(Engine):
             vocabulary=self.kg.vocabulary,
             prompts={**self.record.used_prompts, **self.prompts.texts},
         )
+
     def _end(self) -> End:
         """Return how the latest execution ended. The error is its message, "" without one."""
         answer = None if self.answer is None else to_data(self.answer)
