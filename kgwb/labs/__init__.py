@@ -107,7 +107,8 @@ class LabWork:
         asked, progress = self._open(task)
         progress.discussion = _truncate(str(text))
         self._write(self.path)
-        return Feedback(asked, "hint", asked.texts.get("feedback.kept"))
+        kept = asked.texts.get("feedback.kept")
+        return Feedback(asked, "hint", kept)
 
     def try_live(
         self,
@@ -213,10 +214,13 @@ def lab(number: int | str | Path, path: str | Path | None = "", *, language: str
     file at ``path`` is read; a missing one is made at the first check. Raises InputError if there
     is no such lab or language, or if the file is not a hand-in.
     """
-    opened = load_lab(str(number) if isinstance(number, Path) else number, language)
+    if isinstance(number, Path):
+        number = str(number)
+    opened = load_lab(number, language)
     if path is None:
         return LabWork(opened)
-    return LabWork(opened, Path(path or f"{opened.file_stem}.json"))
+    file = path or f"{opened.file_stem}.json"
+    return LabWork(opened, Path(file))
 
 
 def _answer_to_text(answer: object, stored: StoredAnswer | None) -> str:
@@ -226,11 +230,16 @@ def _answer_to_text(answer: object, stored: StoredAnswer | None) -> str:
     other value as the JSON that is stored. Of one that is not stored, the name of the type is returned.
     """
     if isinstance(answer, Run):
-        edits = [f"{step}: {value!r}" for step, value in answer.overrides.items()]
-        answer = "\n".join([answer.question, *edits, f"→ {answer.answer}"])
+        lines = [answer.question]
+        for step, value in answer.overrides.items():
+            lines.append(f"{step}: {value!r}")
+        lines.append(f"→ {answer.answer}")
+        answer = "\n".join(lines)
     if isinstance(answer, str):
         return _truncate(answer)
-    return _truncate(stored.text) if stored else f"a value of type {type(answer).__name__}"
+    if stored:
+        return _truncate(stored.text)
+    return f"a value of type {type(answer).__name__}"
 
 
 def _truncate(text: str) -> str:

@@ -62,7 +62,9 @@ def _fit_number(data: Any) -> Any:
     numbers = NUMBER.findall(data) if isinstance(data, str) else []
     if len(numbers) == 1:
         data = float(numbers[0].replace(",", "."))
-    return int(data) if isinstance(data, float) and data.is_integer() else data
+    if isinstance(data, float) and data.is_integer():
+        return int(data)
+    return data
 
 
 def _fit_numbers(data: Any) -> Any:
@@ -74,7 +76,9 @@ def _fit_numbers(data: Any) -> Any:
         data = WHOLE_NUMBER.findall(data) or data
     if isinstance(data, int | float):
         data = [data]
-    return list(map(_fit_number, data)) if isinstance(data, list) else data
+    if not isinstance(data, list):
+        return data
+    return list(map(_fit_number, data))
 
 
 def _fit_names(data: Any) -> Any:
@@ -87,8 +91,14 @@ def _fit_names(data: Any) -> Any:
         data = SEPARATORS.split(data.strip(" []"))
     if not isinstance(data, list):
         return data
-    names = [name.strip(" \"'`") if isinstance(name, str) else name for name in data]
-    return [name for name in names if name != ""]
+    names = []
+    for item in data:
+        name = item
+        if isinstance(item, str):
+            name = item.strip(" \"'`")
+        if name != "":
+            names.append(name)
+    return names
 
 
 def _fit_named_number(data: Any) -> Any:
@@ -121,9 +131,11 @@ def _fit_triples(data: Any) -> Any:
     """
     if isinstance(data, dict):
         data = data.get("triples") or data.get("facts") or [data]
-    if isinstance(data, list) and len(data) == 3 and all(isinstance(part, str) for part in data):
+    if not isinstance(data, list):
+        return data
+    if len(data) == 3 and all(isinstance(part, str) for part in data):
         data = [data]
-    return list(map(_fit_triple, data)) if isinstance(data, list) else data
+    return list(map(_fit_triple, data))
 
 
 def _fit_triple(data: Any) -> Any:
@@ -252,7 +264,9 @@ def read_value(task: Task, answer: object) -> Any:
         for conjunction in task.texts.get("form.conjunctions").split():
             data = data.replace(f" {conjunction} ", ",")
     _, fit = FORMS.get(task.answer_type, OTHER_FORM)
-    return type_adapter(task.answer_type).validate_json(json.dumps(fit(data)), strict=True)
+    fitted = json.dumps(fit(data))
+    adapter = type_adapter(task.answer_type)
+    return adapter.validate_json(fitted, strict=True)
 
 
 def _to_json_data(answer: object) -> Any:

@@ -46,6 +46,7 @@ def collect_hand_ins(
         for place, row in enumerate(rows):
             student = roster.find(row.student_id, row.student_name, row.hand_in.student)
             rows[place] = replace(row, listed=student)
+
     missing = [row for row in rows if row.is_missing]
     labs = {row.hand_in.kgwb_lab for row in rows if not row.is_missing}
     collected = []
@@ -76,9 +77,11 @@ def _make_rows(submission: Sequence[Submission]) -> list[Submission]:
     handed_in = [file for file in submission if not file.is_missing]
     if handed_in:
         unread = tuple(file for file in submission if file.problem)
-        return [replace(handed_in[0], others=unread), *handed_in[1:]]
+        first, *more = handed_in
+        return [replace(first, others=unread), *more]
     first = submission[0]
-    place = os.path.commonpath([file.place for file in submission]) or first.student_id
+    places = [file.place for file in submission]
+    place = os.path.commonpath(places) or first.student_id
     found = tuple(file for file in submission if not file.place.endswith("/"))
     return [replace(first, place=place, others=found)]
 
@@ -104,7 +107,10 @@ def _hide(work: Submission, pseudonyms: Pseudonyms | None) -> Submission:
     if pseudonyms is None:
         return work
     student = pseudonyms.of_student(work.student or work.place, work.student_id)
-    others = [replace(other, place=pseudonyms.of_file(other.place)) for other in work.others]
+    others = []
+    for other in work.others:
+        place = pseudonyms.of_file(other.place)
+        others.append(replace(other, place=place))
     return replace(
         work,
         place=work.place and pseudonyms.of_file(work.place),
@@ -142,17 +148,23 @@ def _collect_lab(
     named = _with_distinct_names(latest)
     if check:
         found = check_again(lab, [work.hand_in for work in named])
-        checked = zip(named, found, strict=True)
-        named = [replace(work, disagreements=disagreements) for work, disagreements in checked]
+        checked = []
+        for work, disagreements in zip(named, found, strict=True):
+            checked.append(replace(work, disagreements=disagreements))
+        named = checked
     remarks += _remark_on_alike(named)
     remarks += find_copies(lab, named)
     for work in named:
-        remarks += [remark_on([work], text) for text in _remark_on_work(lab, work)]
+        for text in _remark_on_work(lab, work):
+            remarks.append(remark_on([work], text))
         if is_listed and not work.listed:
             remarks.append(remark_on([work], "not clear who of the class it is"))
-    hidden = _with_distinct_names([_hide(row, pseudonyms) for row in missing])
-    missing = [replace(row, problem=_describe_missing(lab, row)) for row in hidden]
-    return CollectedHandIns(lab, tuple(named), tuple(missing), tuple(remarks))
+    hidden = [_hide(row, pseudonyms) for row in missing]
+    described = []
+    for row in _with_distinct_names(hidden):
+        problem = _describe_missing(lab, row)
+        described.append(replace(row, problem=problem))
+    return CollectedHandIns(lab, tuple(named), tuple(described), tuple(remarks))
 
 
 def _remark_on_work(lab: Lab, work: Submission) -> Iterator[str]:
@@ -217,10 +229,20 @@ def _with_distinct_names(works: Sequence[Submission]) -> list[Submission]:
     A name that several works have is followed by the file's path in brackets. A hand-in without a
     name gets the path.
     """
-    short = [work.student if _look(work.student) else work.place for work in works]
-    forms = (short.__getitem__, lambda number: f"{short[number]} ({works[number].place})")
-    names = tell_apart(range(len(works)), forms, fold_case=True)
-    named = [replace(work, name=names[number]) for number, work in enumerate(works)]
+
+    def short(number: int) -> str:
+        """Return the student's name, or the path of the hand-in."""
+        work = works[number]
+        return work.student if _look(work.student) else work.place
+
+    def long(number: int) -> str:
+        """Return the short name with the path in brackets."""
+        return f"{short(number)} ({works[number].place})"
+
+    names = tell_apart(range(len(works)), (short, long), fold_case=True)
+    named = []
+    for number, work in enumerate(works):
+        named.append(replace(work, name=names[number]))
     return sorted(named, key=lambda work: (work.name.casefold(), work.name))
 
 

@@ -64,12 +64,16 @@ def find_copies(lab: Lab, works: Sequence[Submission]) -> list[Remark]:
             holders.setdefault(trait, []).append(number)
         by_task.append(traits)
     tried = Counter(chain.from_iterable(by_task))
-    weights = {trait: _weigh(trait, len(holders[trait]), tried[trait.task]) for trait in holders}
+    weights = {}
+    for trait, numbers in holders.items():
+        weights[trait] = _weigh(trait, len(numbers), tried[trait.task])
     group_of = list(range(len(works)))
     for first, second in combinations(range(len(works)), 2):
         if _score_pair(by_task[first], by_task[second], weights) >= MIN_SCORE:
-            joined, kept = group_of[second], group_of[first]
-            group_of = [kept if number == joined else number for number in group_of]
+            joined = group_of[second]
+            for number, group_number in enumerate(group_of):
+                if group_number == joined:
+                    group_of[number] = group_of[first]
 
     remarks = []
     for members in group(range(len(works)), lambda number: group_of[number]):
@@ -102,10 +106,12 @@ def _score_pair(first: _Traits, second: _Traits, weights: Mapping[_Trait, float]
     """Return how much two works have in common, less what they have not."""
     score = 0.0
     for task in first.keys() | second.keys():
-        of_first, of_second = first.get(task, set()), second.get(task, set())
+        of_first = first.get(task, set())
+        of_second = second.get(task, set())
         shared = of_first & of_second
         part = 2 * len(shared) / (len(of_first) + len(of_second))
-        score += sum(map(weights.__getitem__, shared)) * part - (1 - part)
+        weight = sum(weights[trait] for trait in shared)
+        score += weight * part - (1 - part)
     return score
 
 
@@ -120,9 +126,9 @@ def _describe_shared(
             tasks[trait.kind].add(trait.task)
     shown = []
     for kind in KINDS:
-        listed = ", ".join(filter(tasks[kind].__contains__, lab.tasks))
+        listed = [name for name in lab.tasks if name in tasks[kind]]
         if listed:
-            shown.append(f"{kind}: {listed}")
+            shown.append(f"{kind}: {', '.join(listed)}")
     return "; ".join(shown)
 
 
@@ -135,14 +141,17 @@ def _list_traits(lab: Lab, hand_in: HandIn) -> Iterator[_Trait]:
         progress = hand_in.progress(name)
         for time in progress.times:
             yield _Trait(TIMES, name, time)
-        wrong = progress.answers[:-1] if progress.state == "solved" else progress.answers
+        wrong = progress.answers
+        if progress.state == "solved":
+            wrong = wrong[:-1]
         for answer in wrong:
             yield _Trait(WRONG, name, _normalize(answer))
         if progress.tries or progress.hints:
             yield _Trait(TRIES, name, f"{progress.tries} {progress.hints}")
-        right = _normalize(progress.data.text) if progress.data else ""
-        if task.is_free and len(right) >= MIN_COMPARED_CHARS:
-            yield _Trait(RIGHT, name, right)
+        if task.is_free and progress.data:
+            right = _normalize(progress.data.text)
+            if len(right) >= MIN_COMPARED_CHARS:
+                yield _Trait(RIGHT, name, right)
 
 
 def _normalize(answer: str) -> str:

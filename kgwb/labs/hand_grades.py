@@ -126,10 +126,12 @@ class HandGrades:
         for grader, grades in self._grades.items():
             totals[grader] = {answer: grade.total for answer, grade in grades.items()}
         rows = []
-        for answer in dict.fromkeys(chain.from_iterable(totals.values())):
+        answers = dict.fromkeys(chain.from_iterable(totals.values()))
+        for answer in answers:
             points = [str(given.get(answer, "–")) for given in totals.values()]
             if len({*points, "–"}) > 2:
-                text = shorten(single_line(answer.answer or answer.discussion), MAX_SHOWN_CHARS)
+                text = single_line(answer.answer or answer.discussion)
+                text = shorten(text, MAX_SHOWN_CHARS)
                 rows.append((f"{answer.task} {text}", *points))
         agreement = judgements.compare_people(
             "graders",

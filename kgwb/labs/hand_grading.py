@@ -76,8 +76,10 @@ class HandGrading(Live):
     def _find_ungraded(self) -> OpenAnswer:
         """Return the first answer without a grade; the first of all if all have one."""
         grades = self.grades
-        ungraded = (answer for answer in self.answers if answer not in grades)
-        return next(ungraded, self.answers[0])
+        for answer in self.answers:
+            if answer not in grades:
+                return answer
+        return self.answers[0]
 
     def view(self) -> Html:
         """Render how far the person is, the answers by task, the selected answer, and its form."""
@@ -118,7 +120,11 @@ class HandGrading(Live):
                 )
             points.append(float(typed))
         comment = form.get("comment", "").strip()
-        grade = HandGrade(**self.selected._asdict(), points=tuple(points), comment=comment)
+        grade = HandGrade(
+            **self.selected._asdict(),
+            points=tuple(points),
+            comment=comment,
+        )
         self.file.add(self.grader, grade)
         self.selected = self._find_ungraded()
         if len(self.grades) < len(self.answers):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from functools import cache, partial
-from itertools import chain
 from typing import Any
 
 from rdflib import URIRef
@@ -151,7 +150,9 @@ def check_triples(facts: AnswerTriples) -> Problem:
     The feedback on triples without an answer names the first one that alone has none.
     """
     facts = [(subject.strip(), relation.strip(), end.strip()) for subject, relation, end in facts]
-    ends = set(chain.from_iterable(fact[::2] for fact in facts))
+    ends = set()
+    for subject, _, end in facts:
+        ends |= {subject, end}
     unknowns = {end for end in ends if end.startswith("?")}
     problem = _find_form_problem(facts, ends, unknowns)
     if problem:
@@ -179,11 +180,13 @@ def _find_form_problem(facts: AnswerTriples, ends: set[str], unknowns: set[str])
     for name in RIGHT_ANSWERS[TWO_FILMS_QUESTION].names:
         if name not in names:
             return say("1.3.no-name", name=name.title())
+    if not unknowns:
+        return "1.3.no-unknown"
     if len(unknowns) > 1:
         return say("1.3.unknowns", number=len(unknowns))
     for fact in facts:
         if unknowns.isdisjoint(fact):
-            return say("1.3.not-found", triple=fact) if unknowns else "1.3.no-unknown"
+            return say("1.3.not-found", triple=fact)
     return ""
 
 
@@ -199,8 +202,11 @@ def check_vertex(iri: str) -> Problem:
     vertex = URIRef(_expand_iri(iri))
     if vertex not in candidates:
         return say("1.4.no-candidate", number=len(candidates), iri=vertex[:200])
-    types = ", ".join(describe_vertices(films, [vertex])[vertex].types)
-    return "" if "novel" in types.casefold() else say("1.4.other-type", types=types)
+    described = describe_vertices(films, [vertex])[vertex]
+    types = ", ".join(described.types)
+    if "novel" in types.casefold():
+        return ""
+    return say("1.4.other-type", types=types)
 
 
 @LAB.task(stage="link")
@@ -263,9 +269,10 @@ def check_longest_film(sparql: str) -> Problem:
     if problem:
         return problem
     for row in DATA["running_times"]:
-        rows = change_sample("films", SET_MINUTES + row["update"]).select(sparql).rows
-        if _find_film_problem(rows, row["longest"], sparql):
-            return say(row["feedback"], film=row["longest"].replace("_", " "))
+        changed = change_sample("films", SET_MINUTES + row["update"])
+        longest = row["longest"]
+        if _find_film_problem(changed.select(sparql).rows, longest, sparql):
+            return say(row["feedback"], film=longest.replace("_", " "))
     return ""
 
 
@@ -293,18 +300,21 @@ def _find_film_problem(rows: Sequence[Sequence[Any]], film: str, sparql: str) ->
         return ""
     if film in named:
         return say("1.6.films", number=len(named))
-    is_number = all(cell.replace(".", "").isdecimal() for cell in cells)
-    return "1.6.no-film" if is_number else "1.6.other-film"
+    if all(cell.replace(".", "").isdecimal() for cell in cells):
+        return "1.6.no-film"
+    return "1.6.other-film"
 
 
 @cache
 def _name_films() -> dict[str, set[str]]:
     """Return the IRI and the labels of each film by Stanley Kubrick, by the end of its IRI."""
     names: dict[str, set[str]] = {}
-    for film, label in open_sample("films").select(FILM_LABELS).rows:
+    films = open_sample("films").select(FILM_LABELS)
+    for film, label in films.rows:
         iri = str(film)
         end = iri.removeprefix(FILMS_NAMESPACE)
-        names.setdefault(end, {iri, end.replace("_", " ")}).add(str(label))
+        of_film = names.setdefault(end, {iri, end.replace("_", " ")})
+        of_film.add(str(label))
     return names
 
 

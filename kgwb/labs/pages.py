@@ -92,10 +92,22 @@ def render_progress_table(lab: Lab, work: HandIn) -> Html:
     rows = []
     for name, task in lab.tasks.items():
         progress = work.progress(name)
-        state = render_state(progress, texts)
-        rows.append((name, task.title, state, progress.tries or "", progress.hints or ""))
-    task_heading, *headings = map(texts.get, ("lab.task", "lab.state", "lab.tries", "lab.hints"))
-    return h.table([task_heading, "", *headings], rows)
+        row = (
+            name,
+            task.title,
+            render_state(progress, texts),
+            progress.tries or "",
+            progress.hints or "",
+        )
+        rows.append(row)
+    headings = [
+        texts.get("lab.task"),
+        "",
+        texts.get("lab.state"),
+        texts.get("lab.tries"),
+        texts.get("lab.hints"),
+    ]
+    return h.table(headings, rows)
 
 
 def render_state(progress: TaskProgress, texts: Texts) -> Html:

@@ -126,13 +126,16 @@ def save_points(
                 f"points were given for the task {name!r}, which no collected lab has",
                 hint=f"give points for the tasks {', '.join(names)}",
             )
-    rows = []
+    rows: list[list[str]] = []
     for hand_ins in collected:
         for work in hand_ins.rows:
             row = _make_row(hand_ins, work, grading, names)
+            if not rows:
+                rows.append(list(row))
             # A cell is one line, with a quote before what a spreadsheet would compute.
-            rows.append({heading: quote_cell(single_line(cell)) for heading, cell in row.items()})
-    return write_table(path, [rows[0], *(row.values() for row in rows)])
+            cells = map(single_line, row.values())
+            rows.append([quote_cell(cell) for cell in cells])
+    return write_table(path, rows)
 
 
 def _make_row(

@@ -200,7 +200,8 @@ def check_again(lab: Lab, hand_ins: Sequence[HandIn]) -> list[dict[str, str]]:
         seen |= dict.fromkeys(answers)
     results = _run_jobs(lab, jobs)
     # An answer that exceeds the limits takes others of its student with it: each has another turn.
-    results |= _run_jobs(lab, [[answer] for answer in seen if answer not in results])
+    unchecked = [[answer] for answer in seen if answer not in results]
+    results |= _run_jobs(lab, unchecked)
     found = []
     for hand_in, answers in zip(hand_ins, answers_of, strict=True):
         by_task = {answer.task: results.get(answer) for answer in answers}
@@ -230,10 +231,12 @@ def _run_jobs(lab: Lab, jobs: Sequence[Sequence[_Answer]]) -> dict[_Answer, str]
     process is started for each job. Raises InputError if one cannot be started.
     """
     results: dict[_Answer, str] = {}
-    filled = list(filter(None, jobs))
-    for batch in [filled] if hasattr(os, "fork") else [[job] for job in filled]:
-        if batch:
-            results |= _run_process(lab, batch)
+    filled = [job for job in jobs if job]
+    batches = [[job] for job in filled]
+    if filled and hasattr(os, "fork"):
+        batches = [filled]
+    for batch in batches:
+        results |= _run_process(lab, batch)
     return results
 
 

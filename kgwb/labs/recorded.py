@@ -57,8 +57,11 @@ class RecordedAnswer:
 
 def recorded_systems() -> tuple[str, ...]:
     """Return the names of the systems with recordings outside UNMEASURED_FOLDERS, in alphabetical order."""
-    names = [name.split("/") for name in list_recordings()]
-    systems = {system for folder, system, _ in names if folder not in UNMEASURED_FOLDERS}
+    systems = set()
+    for name in list_recordings():
+        folder, system, _ = name.split("/")
+        if folder not in UNMEASURED_FOLDERS:
+            systems.add(system)
     return tuple(sorted(systems))
 
 
@@ -140,8 +143,10 @@ def open_lost_run(number: int) -> Run:
 
 def set_triples(run: Run, triples: Iterable[tuple[str, str, str]], target: str = "?answer") -> None:
     """Override the output of the QIR agent with these triples, and the unknown that is asked for."""
-    parts = ("subject", "relation", "object")
-    facts = [dict(zip(parts, triple, strict=True)) for triple in triples]
+    facts = []
+    for subject, relation, object_ in triples:
+        fact = {"subject": subject, "relation": relation, "object": object_}
+        facts.append(fact)
     run.override("qir", {"facts": facts, "target": target})
 
 
@@ -159,5 +164,7 @@ def find_first_edited_steps(run: Run, lost: Run) -> list[str]:
             changed.add(key)
     for step in lost.steps:
         if step.key in changed or step.agent in changed:
-            return [step.agent, *(part.agent for part in lost.steps if part.parent == step.key)]
-    return [*filter(None, [find_first_agent(run, changed)])]
+            parts = [other.agent for other in lost.steps if other.parent == step.key]
+            return [step.agent, *parts]
+    first = find_first_agent(run, changed)
+    return [first] if first else []

@@ -52,8 +52,10 @@ def read_table(
     """
     try:
         text = disk.read_text(path, "utf-8-sig")
-        delimiter = max(delimiters, key=text.partition("\n")[0].count)
-        return list(csv.reader(StringIO(text, newline=""), delimiter=delimiter)), delimiter
+        first_line, _, _ = text.partition("\n")
+        delimiter = max(delimiters, key=first_line.count)
+        rows = csv.reader(StringIO(text, newline=""), delimiter=delimiter)
+        return list(rows), delimiter
     except (OSError, UnicodeDecodeError, csv.Error) as exc:
         raise InputError(
             f"cannot read {noun} {path}: {exc}", hint=f"{hint}; it must be saved as CSV in UTF-8"
@@ -96,8 +98,11 @@ class Roster:
             "name a CSV table with a column for names or ids, such as Moodle's or Canvas's grades"
         )
         self._rows, self._delimiter = read_table(path, "the class", hint, DELIMITERS)
-        students = map(self._read_student, range(1, len(self._rows)))
-        self.students = list(filter(None, students))
+        self.students = []
+        for number in range(1, len(self._rows)):
+            student = self._read_student(number)
+            if student:
+                self.students.append(student)
         if not self.students:
             raise InputError(f"there are no students in {path}", hint=hint)
 
@@ -237,6 +242,7 @@ class Pseudonyms:
         """
         rows: list[Iterable[str]] = [PSEUDONYM_HEADINGS]
         for (student, student_id), pseudonym in self._by_student.items():
-            rows.append(map(quote_cell, (pseudonym, student, student_id)))
+            row = (pseudonym, student, student_id)
+            rows.append(map(quote_cell, row))
         rows.append((f"student {self._next_number}", *NEXT_PSEUDONYM))
         write_table(self.path, rows)

@@ -167,7 +167,8 @@ class CollectedHandIns:
         parts = self.solved_by_stage()
         if not parts:
             return None
-        return min(parts, key=lambda stage: parts[stage][0] / parts[stage][1])
+        shares = {stage: solved / asked for stage, (solved, asked) in parts.items()}
+        return min(shares, key=lambda stage: shares[stage])
 
     def remarks_on(self, row: Submission) -> list[str]:
         """Return all remarks that concern a row."""

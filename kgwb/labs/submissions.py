@@ -82,7 +82,10 @@ def read_submissions(
     times = {}
     with disk.os_errors_as_input_error(f"cannot read {folder}", hint):
         root = folder.resolve()
-        for path in _list_folder(root) if root.is_dir() else [root]:
+        paths: Iterable[Path] = [root]
+        if root.is_dir():
+            paths = _list_folder(root)
+        for path in paths:
             if not {path, *path.parents}.isdisjoint(skipped):
                 continue
             for file in _read_path(path, root):
@@ -93,7 +96,10 @@ def read_submissions(
     if not files:
         raise InputError(f"there are no hand-ins in {folder}", hint=hint)
     in_course = [file for file in files if NBGRADER_COURSE.search(file.place)]
-    timed = [_set_time(file, times.get(file.folder, "")) for file in in_course or files]
+    timed = []
+    for file in in_course or files:
+        time = times.get(file.folder, "")
+        timed.append(_set_time(file, time))
     first_parts = {file.place.partition("/")[0].casefold() for file in files}
     is_one_zip = len(first_parts) == 1 and first_parts.pop().endswith(".zip")
     with_students = _add_students(timed, depth=int(is_one_zip))
@@ -128,8 +134,10 @@ def _list_folder(folder: Path) -> Iterator[Path]:
     """
     for path in sorted(folder.iterdir()):
         if _is_shown(path.name):
-            is_folder = path.is_dir() and not path.is_symlink()
-            yield from (list(_list_folder(path)) if is_folder else []) or [path]
+            inside = []
+            if path.is_dir() and not path.is_symlink():
+                inside = list(_list_folder(path))
+            yield from inside or [path]
 
 
 def _is_shown(name: str) -> bool:
@@ -291,7 +299,10 @@ def _add_student(file: Submission, depth: int) -> Submission:
         ilias = ILIAS_FOLDER.fullmatch(folder)
         if ilias:
             return replace(file, student_id=ilias["id"])
-    student_id = re.sub(r"(?i)\.zip$", "", folders[0]) if folders else _student_of_stem(file)
+    if folders:
+        student_id = re.sub(r"(?i)\.zip$", "", folders[0])
+    else:
+        student_id = _student_of_stem(file)
     return replace(file, student_id=student_id)
 
 
@@ -301,4 +312,6 @@ def _student_of_stem(file: Submission) -> str:
     stem = name["stem"] if name else file.file_name
     lab = file.hand_in.kgwb_lab
     is_of_kgwb = stem in (lab, f"lab{lab}") or stem.endswith(file.hand_in.work_id)
-    return "" if is_of_kgwb and not file.is_missing else stem
+    if is_of_kgwb and not file.is_missing:
+        return ""
+    return stem

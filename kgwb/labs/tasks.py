@@ -339,4 +339,6 @@ def compare_choices(
         others = set(chosen).difference(allowed)
         if others:
             return say(text, choice=min(others))
-    return missing if set(right).difference(chosen) else ""
+    if set(right).difference(chosen):
+        return missing
+    return ""

@@ -73,9 +73,12 @@ class Texts:
         def value_of(placeholder: re.Match[str]) -> str:
             """Return the text that replaces a matched placeholder."""
             value = values.get(placeholder[1], placeholder[0])
-            return self.get(value) if isinstance(value, Message) else str(value)
+            if isinstance(value, Message):
+                return self.get(value)
+            return str(value)
 
-        return PLACEHOLDER.sub(value_of, self.texts.get(problem, problem))
+        text = self.texts.get(problem, problem)
+        return PLACEHOLDER.sub(value_of, text)
 
     def has(self, key: str) -> bool:
         """Return whether there is a text with this key."""

@@ -44,7 +44,9 @@ def check_best_f1(answer: NamedNumber) -> Problem:
         return _list_systems()
     if abs(f1 - means[system]) > F1_TOLERANCE:
         return say("3.1.other-mean", system=system)
-    return "3.1.not-highest" if means[system] < max(means.values()) else ""
+    if means[system] < max(means.values()):
+        return "3.1.not-highest"
+    return ""
 
 
 @LAB.task()
@@ -56,10 +58,13 @@ def check_fewest_model_calls(system: str) -> Problem:
     system = to_name(system)
     medians = {}
     for name in recorded_systems():
-        medians[name] = median(answer.totals.model_calls for answer in answers_of_system(name))
+        calls = [answer.totals.model_calls for answer in answers_of_system(name)]
+        medians[name] = median(calls)
     if system not in medians:
         return _list_systems()
-    return "3.2.not-lowest" if medians[system] > min(medians.values()) else ""
+    if medians[system] > min(medians.values()):
+        return "3.2.not-lowest"
+    return ""
 
 
 @LAB.task()
@@ -107,9 +112,11 @@ def try_muted_triples(triples: Sequence[Triple], model: ChatModel | str) -> list
     ``rules`` without these triples. Raises what opening the model raises.
     """
     recorded = _run_to_mute()
-    expected = answer_labels(recorded.mute(*triples).go())
-    run = Workbench(open_sample("films"), open_model(model)).begin(recorded.question)
-    return [judge_live(run.mute(*triples), expected)]
+    remaining = recorded.mute(*triples).go()
+    expected = answer_labels(remaining)
+    workbench = Workbench(open_sample("films"), open_model(model))
+    run = workbench.begin(recorded.question).mute(*triples)
+    return [judge_live(run, expected)]
 
 
 @LAB.task(try_live=try_muted_triples)

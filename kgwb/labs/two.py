@@ -72,7 +72,11 @@ def try_prompt(text: str, model: ChatModel | str) -> list[TriedQuestion]:
     """
     questions = load_questions("films")
     rows = [questions[place] for place in TRIED_QUESTIONS]
-    return [_try_question(text, model, row["question"], row["answer_labels"]) for row in rows]
+    tried = []
+    for row in rows:
+        result = _try_question(text, model, row["question"], row["answer_labels"])
+        tried.append(result)
+    return tried
 
 
 def try_misleading_prompt(text: str, model: ChatModel | str) -> list[TriedQuestion]:
@@ -282,7 +286,8 @@ def check_blamed_agent(answer: NamedNumber) -> Problem:
         if recorded.f1 < 1:
             blamed.append((_blamed_agent(recorded.run),))
     counts = Counter(agents[0] for agents in blamed)
-    if agent != max(counts, key=counts.__getitem__):
+    [(most_blamed, _)] = counts.most_common(1)
+    if agent != most_blamed:
         return "2.7.other-agent"
     surely = blamed.count((agent,))
     perhaps = sum(agent in agents for agents in blamed)
@@ -297,8 +302,10 @@ def _blamed_agent(run: Run) -> str:
     It is "qir" if the output of a step says that the question goes beyond triples, else
     "predicate_selection", which chose the queries.
     """
-    is_beyond = any(getattr(step.output, "beyond", ()) for step in run.steps)
-    return "qir" if is_beyond else "predicate_selection"
+    for step in run.steps:
+        if getattr(step.output, "beyond", ()):
+            return "qir"
+    return "predicate_selection"
 
 
 def _check_reply(question: str, reply: str) -> Problem:
@@ -328,7 +335,9 @@ def _find_field_problem(question: str, reply: str) -> Problem:
     name of the question is an entity, and each entity is in the question.
     """
     fields = QirReply.model_validate(find_json(reply).values[0])
-    ends = {end.strip() for triple in fields.triples for end in (triple.subject, triple.object)}
+    ends = set()
+    for triple in fields.triples:
+        ends |= {triple.subject.strip(), triple.object.strip()}
     unknowns = {end for end in ends if end.startswith("?")}
     entities = {entity.strip().casefold() for entity in fields.entities}
     foreign = {entity for entity in entities if entity not in question.casefold()}
@@ -351,7 +360,8 @@ def _run_with_reply(question: str, reply: str) -> tuple[Run, Problem]:
     the system. The other agents use ``rules``.
     """
     scripted = Scripted({"chatty_kg/qir": [reply] * 3})
-    run = Workbench(open_sample("films"), "rules", models={"qir": scripted}).begin(question)
+    workbench = Workbench(open_sample("films"), "rules", models={"qir": scripted})
+    run = workbench.begin(question)
     try:
         run.go("qir")
     except InvalidReplyError as exc:  # its hint is for people who have a model
