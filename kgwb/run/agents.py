@@ -396,9 +396,11 @@ class System:
 
     def __repr__(self) -> str:
         """Return the map of the system as a Markdown table, below the system's name."""
-        rows = [MapRow._fields, ("---",) * len(MapRow._fields), *self.map()]
-        lines = [f"| {' | '.join(row)} |" for row in rows]
-        return "\n".join([f"System {self.name}", "", *lines])
+        ruled = ("---",) * len(MapRow._fields)
+        lines = [f"System {self.name}", ""]
+        for row in (MapRow._fields, ruled, *self.map()):
+            lines.append(f"| {' | '.join(row)} |")
+        return "\n".join(lines)
 
     def role_of(self, agent_name: str) -> str:
         """Return the first role that an agent plays; "" if it plays none or does not exist."""
@@ -425,7 +427,9 @@ class System:
         Raises SettingError if the system has no such agent.
         """
         spec = self.agent_spec(key)
-        return "group" if spec.name in self.supervisors else spec.kind
+        if spec.name in self.supervisors:
+            return "group"
+        return spec.kind
 
     @property
     def stage_by_agent(self) -> Mapping[str, str]:
@@ -444,7 +448,7 @@ class System:
         names = tell_apart((None, *titles), (_shorten_title, _keep_title, _mark_title))
         for title, agents in self.stages:
             if title:
-                stages.update(dict.fromkeys(agents, names[title]))
+                stages |= dict.fromkeys(agents, names[title])
         return stages
 
     def rule(self, prompt: str) -> Rule | None:
@@ -453,7 +457,9 @@ class System:
         Returns None if the system has no rule for the prompt.
         """
         rule = self.rules.get(prompt)
-        return current_version(rule) if rule else None
+        if rule is None:
+            return None
+        return current_version(rule)
 
 
 class MapRow(NamedTuple):
@@ -501,7 +507,8 @@ class MapRow(NamedTuple):
 
 def _name_in_module(spec: AgentSpec) -> str:
     """Return the name under which a module has an agent; the function's own if it has it under none."""
-    for name, value in vars(sys.modules.get(spec.function.__module__, object)).items():
+    module = sys.modules.get(spec.function.__module__, object)
+    for name, value in vars(module).items():
         if inspect.isfunction(value) and getattr(value, "spec", None) is spec:
             return name
     return spec.function.__qualname__
@@ -516,12 +523,16 @@ def _prompt_of(agent: str, system: System) -> str:
     found = set()
     for prompt in system.prompt_names:
         folder, _, name = prompt.rpartition("/")
-        owners = [spec.name for spec in system.agents if f"{name}_".startswith(f"{spec.name}_")]
+        owners = []
+        for spec in system.agents:
+            if f"{name}_".startswith(f"{spec.name}_"):
+                owners.append(spec.name)
         if max(owners, key=len, default="") == agent:
             found.add(name if folder == system.name else f"../{prompt}")
     if len(found) < 2:
         return "".join(found)
-    return f"{min(found, key=len).partition(agent)[0]}{agent}*"
+    before_agent, _, _ = min(found, key=len).partition(agent)
+    return f"{before_agent}{agent}*"
 
 
 def _shorten_title(title: str | None) -> str:
@@ -537,7 +548,9 @@ def _keep_title(title: str | None) -> str:
 
 
 def _mark_title(title: str | None) -> str:
-    return f"{title} (stage)" if title else OTHER_STAGE
+    if not title:
+        return OTHER_STAGE
+    return f"{title} (stage)"
 
 
 def _prompts_folder_beside(function: Any) -> Path | None:
@@ -551,7 +564,9 @@ def _prompts_folder_beside(function: Any) -> Path | None:
     if file is None:
         return None
     folder = Path(file).parent / "prompts"
-    return folder if folder.is_dir() else None
+    if not folder.is_dir():
+        return None
+    return folder
 
 
 def _takes_arguments(function: Callable[..., Any], number: int) -> bool:
@@ -573,7 +588,10 @@ def _takes_arguments(function: Callable[..., Any], number: int) -> bool:
 def _module_outside_of_kgwb(function: Any) -> str:
     """Return the name of the module that defines a function; empty if it is one of kgwb's."""
     module = str(getattr(function, "__module__", ""))
-    return "" if module.partition(".")[0] == "kgwb" else module
+    package, _, _ = module.partition(".")
+    if package == "kgwb":
+        return ""
+    return module
 
 
 def spec_of(function: Any) -> AgentSpec | None:
@@ -584,7 +602,9 @@ def spec_of(function: Any) -> AgentSpec | None:
 
 def agent_of_key(key: str) -> str:
     """Return the agent in the key of a step: "qir" of "qir[Who ...]#2"."""
-    return key.partition("[")[0].partition("#")[0]
+    without_subject, _, _ = key.partition("[")
+    agent, _, _ = without_subject.partition("#")
+    return agent
 
 
 def subject_of(item: Any) -> str:
@@ -632,7 +652,8 @@ class AgentSpec:
     def purpose(self) -> str:
         """The first line of the function's docstring."""
         docstring = self.function.__doc__ or ""
-        return docstring.strip().partition("\n")[0]
+        first_line, _, _ = docstring.strip().partition("\n")
+        return first_line
 
 
 def system_problems(

@@ -457,10 +457,12 @@ class Answer(Record):
         if len(str(self)) > MAX_LINE_CHARS and self.labels and not self.text:
             values = list_within(self._distinct_labels(), MAX_LINE_CHARS)
             line = single_line(self._with_note(values))
+        positions = range(len(self.values))
+        format_evidence = partial(format_triple, names=known_names)
         lines = [line]
         lines += map(single_line, self.remarks)
-        lines += first_items(range(len(self.values)), value_limit, format_value)
-        lines += first_items(self.evidence, limit, partial(format_triple, names=known_names))
+        lines += first_items(positions, value_limit, format_value)
+        lines += first_items(self.evidence, limit, format_evidence)
         return "\n".join(lines)
 
 
@@ -472,12 +474,17 @@ def _value_with_support(value: Value, names: DisplayNames, limit: int, no_suppor
     "Villeneuve: Arrival — director → Villeneuve; and 2 more; text arrival.md, line 12: “...”"
     """
     parts = first_items(value.support, limit, partial(format_triple, names=names))
-    parts += first_items(value.texts, limit, lambda cited: f"text {cited}: “{shorten(cited.text)}”")
+    parts += first_items(value.texts, limit, _format_cited_text)
     support = "; ".join(parts) or no_support
     label = shorten(value.label)
     if value.measure is not None:
         label += f" (measure: {shorten(str(value.measure))})"
     return single_line(f"{label}: {support}")
+
+
+def _format_cited_text(cited: CitedText) -> str:
+    """Return the place of a text, marked as a text, and how the text begins."""
+    return f"text {cited}: “{shorten(cited.text)}”"
 
 
 AnswerType = TypeVar("AnswerType", bound=Answer)
@@ -613,7 +620,8 @@ class Link(Record):
 
         ``names`` and ``limit`` are as for ``Record.summary``.
         """
-        lines = summarize_fields(self, names, limit=limit).splitlines()
+        fields = summarize_fields(self, names, limit=limit)
+        lines = fields.splitlines()
         vertices = ", ".join(map(str, self.vertices)) or "no vertex"
         lines[0] = one_line(f"{self.entity} → {vertices}")
         return "\n".join(lines)
@@ -668,7 +676,8 @@ def read_values(
     terms = chain(*answer.support, *(value.terms for value in answer.values))
     if not any(isinstance(term, BNode) or term == RDF.nil for term in terms):
         return _merge_equal_values(answer, merges_forms)
-    nodes = read_nodes(kg, answer.support, {str(iri): name for iri, name in answer.names})
+    names_by_iri = {str(iri): name for iri, name in answer.names}
+    nodes = read_nodes(kg, answer.support, names_by_iri)
     values: list[Value] = []
     empty_containers = 0
     remarks = list(answer.remarks)
@@ -689,8 +698,13 @@ def read_values(
         values = [_with_unit(value, nodes, answer.labels) for value in values]
     if values and empty_containers:
         remarks.append(f"left out: {pluralize(empty_containers, 'empty list')}")
-    names = tuple(sorted(nodes.display_names().items()))
-    read = replace(answer, values=tuple(values), remarks=tuple(remarks), names=names)
+    names = sorted(nodes.display_names().items())
+    read = replace(
+        answer,
+        values=tuple(values),
+        remarks=tuple(remarks),
+        names=tuple(names),
+    )
     if answer and not values:
         return replace(read, text="none: the list is empty", evidence=answer.support)
     return _merge_equal_values(read, merges_forms)
@@ -759,10 +773,12 @@ def _merge_equal_values(answer: Answer, merges_forms: bool) -> Answer:
         values.append(replace(plainest, support=tuple(support)))
         forms = dict.fromkeys(value.term for value in same)
         if len(forms) > 1:
-            described = [f"{form} ({local_part(describe_term(form))})" for form in forms]
-            remarks.append(
-                f"{plainest.label} is one value in {len(forms)} forms: {list_first(described)}"
-            )
+            described = []
+            for form in forms:
+                datatype = local_part(describe_term(form))
+                described.append(f"{form} ({datatype})")
+            listed = list_first(described)
+            remarks.append(f"{plainest.label} is one value in {len(forms)} forms: {listed}")
     return replace(answer, values=tuple(values), remarks=tuple(remarks))
 
 

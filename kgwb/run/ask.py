@@ -647,7 +647,8 @@ def tool_from_function(function: Callable[..., Any], *, kind: AgentKind = "code"
     tool_type: Any = Literal[tool_name]
     tool_class = create_model(tool_name, __base__=Tool, tool=(tool_type, ...), **fields)
     tool_class.use = use  # type: ignore[method-assign]
-    return tool(tool_name, kind=kind)(tool_class)
+    decorate = tool(tool_name, kind=kind)
+    return decorate(tool_class)
 
 
 @frozen
@@ -827,5 +828,6 @@ def make_row_values(
     for row, cells in cells_of.items():
         label = " · ".join(labels[cell] for cell in cells)
         kept_row = row if len(columns) > 1 else ()
-        values.append(Value(cells[0], label, supports.get(row, ()), kept_row))
+        support = supports.get(row, ())
+        values.append(Value(cells[0], label, support, kept_row))
     return values

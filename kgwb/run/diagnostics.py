@@ -571,8 +571,9 @@ def _find_ends(answer: Answer, kg: Graph) -> set[URIRef]:
         ends.add(subject)
         if not _leads_to_class(predicate, kg):
             ends.add(object_)
-    values = set(chain.from_iterable(value.terms for value in answer.values))
-    return {end for end in ends - values if isinstance(end, URIRef)}
+    for value in answer.values:
+        ends.difference_update(value.terms)
+    return {end for end in ends if isinstance(end, URIRef)}
 
 
 def _leads_to_class(predicate: Term, kg: Graph) -> bool:
@@ -705,9 +706,8 @@ def _resemblance(first: str, second: str) -> float:
 
     Of a long text the beginning is compared: the time grows with the square of the length.
     """
-    if not max(first, second, key=len)[MAX_SIGN_CHARS:] and not (
-        first.islower() or second.islower()
-    ):
+    are_short = max(len(first), len(second)) <= MAX_SIGN_CHARS
+    if are_short and not first.islower() and not second.islower():
         return 1.0
     beginning = first[:MAX_COMPARED_CHARS].casefold()
     other = second[:MAX_COMPARED_CHARS].casefold()
@@ -768,7 +768,9 @@ def _was_reached(iri: URIRef | None, run: Any) -> bool:
             continue
         if iri in find_iris(call.request.get("query", ""), {}):
             return False
-        rows = call.result.rows if isinstance(call.result, ResultSet) else call.result
+        rows = call.result
+        if isinstance(rows, ResultSet):
+            rows = rows.rows
         if isinstance(rows, tuple) and any(iri in row for row in rows):
             return True
     return False

@@ -306,12 +306,16 @@ class Engine:
         content = self._content_for_model(client_name, request)
         if not self.is_replay or self.execution.find_next(content):
             return content
-        model_calls = [call for call in self.calls.values() if call.kind == "model"]
-        for recorded_name in dict.fromkeys(call.request["model"] for call in model_calls):
-            if _without_address(recorded_name) == _without_address(client_name):
-                elsewhere = self._content_for_model(recorded_name, request)
-                if self.execution.find_next(elsewhere):
-                    return elsewhere
+        recorded_names: dict[str, None] = {}
+        for call in self.calls.values():
+            if call.kind == "model":
+                recorded_names[call.request["model"]] = None
+        for recorded_name in recorded_names:
+            if _without_address(recorded_name) != _without_address(client_name):
+                continue
+            elsewhere = self._content_for_model(recorded_name, request)
+            if self.execution.find_next(elsewhere):
+                return elsewhere
         return content
 
     def _content_for_model(self, model_name: str, request: ChatRequest) -> JsonObject:

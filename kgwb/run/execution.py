@@ -260,11 +260,16 @@ class Execution:
         step with the same agent and subject. A step without a subject takes that of its supervisor.
         If both have one and they differ, the subject is "SUPERVISOR'S/OWN".
         """
-        subjects = {parent.subject: None}
+        subject = parent.subject
         if spec.subject:
-            subjects[subject_of(inputs[spec.subject])] = None
-        subject = "/".join(filter(None, subjects))
-        key = f"{spec.name}[{subject}]" if subject else spec.name
+            own_subject = subject_of(inputs[spec.subject])
+            if not subject:
+                subject = own_subject
+            elif own_subject and own_subject != subject:
+                subject = f"{subject}/{own_subject}"
+        key = spec.name
+        if subject:
+            key = f"{spec.name}[{subject}]"
         with self._lock:
             self._step_counts[key] += 1
             occurrence = self._step_counts[key]
@@ -352,8 +357,9 @@ class Execution:
         The note has the number of requests and the host.
         """
         for host, number in step.past_calls.items():
+            requests = pluralize(number, "request")
             step.notes.append(
-                f"{pluralize(number, 'request')} to {host} went past the run: not recorded, and made again each time; "
+                f"{requests} to {host} went past the run: not recorded, and made again each time; "
                 "send them on the run's own thread by httpx, requests, urllib or aiohttp, or use "
                 "run.chat, run.kg or run.call"
             )

@@ -38,27 +38,35 @@ def to_networkx(answer: Answer) -> nx.MultiDiGraph[str]:
 
 def _add_node(graph: nx.MultiDiGraph[str], term: Term, labels: Mapping[Term, str]) -> str:
     """Add the node of a term to the graph, unless it is there, and return the node's key."""
-    key = json.dumps(term_to_data(term))
-    node_type = "literal" if isinstance(term, Literal) else "entity"
+    data = term_to_data(term)
+    key = json.dumps(data)
+    node_type = "entity"
+    if isinstance(term, Literal):
+        node_type = "literal"
     graph.add_node(key, **_described(term, labels), type=node_type)
     return key
 
 
 def _described(term: Term, labels: Mapping[Term, str]) -> dict[str, str]:
     """Return id and label of a term; without a label, the name of an IRI, or the text of the term."""
-    name = name_from_iri(term) if isinstance(term, URIRef) else term
-    return {"id": remove_controls(term), "label": remove_controls(labels.get(term) or name)}
+    name: str = term
+    if isinstance(term, URIRef):
+        name = name_from_iri(term)
+    label = labels.get(term) or name
+    return {"id": remove_controls(term), "label": remove_controls(label)}
 
 
 def to_json(answer: Answer) -> str:
     """Return the graph of an answer as lists of nodes and edges: networkx's node-link form."""
-    data = nx.node_link_data(to_networkx(answer), edges="edges")
+    graph = to_networkx(answer)
+    data = nx.node_link_data(graph, edges="edges")
     return json.dumps(data, ensure_ascii=False)
 
 
 def to_graphml(answer: Answer) -> str:
     """Return the graph of an answer as GraphML, which networkx, Gephi and yEd read."""
-    return "\n".join(nx.generate_graphml(to_networkx(answer)))
+    graph = to_networkx(answer)
+    return "\n".join(nx.generate_graphml(graph))
 
 
 def to_cypher(answer: Answer) -> str:
@@ -74,7 +82,9 @@ def to_cypher(answer: Answer) -> str:
     variables = {key: f"n{number}" for number, key in enumerate(graph)}
     parts = []
     for key, data in graph.nodes.items():
-        parts.append(f"({variables[key]}:{data['type'].title()} {_cypher_properties(data)})")
+        label = data["type"].title()
+        properties = _cypher_properties(data)
+        parts.append(f"({variables[key]}:{label} {properties})")
     for start, end, data in graph.edges(data=True):
         relation = f"[:RELATION {_cypher_properties(data)}]"
         parts.append(f"({variables[start]})-{relation}->({variables[end]})")
@@ -84,4 +94,6 @@ def to_cypher(answer: Answer) -> str:
 
 def _cypher_properties(data: Mapping[str, str]) -> str:
     """Return id and label of a node or an edge as a map of Cypher."""
-    return f"{{id: {json.dumps(data['id'])}, label: {json.dumps(data['label'])}}}"
+    text = json.dumps(data["id"])
+    label = json.dumps(data["label"])
+    return f"{{id: {text}, label: {label}}}"

@@ -253,13 +253,17 @@ def request_of_call(
     if "options" in content:
         content = _named_as_recorded(content["options"])
     temperature = content["temperature"]
+    if temperature is None:
+        temperature = DEFAULT_TEMPERATURE
     seed = content["seed"]
+    if seed is not None:
+        seed = seed_of_repeat(seed, number)
     return ChatRequest(
         task=call.request["task"],
         messages=tuple(messages),
         schema=content["schema"],
-        temperature=DEFAULT_TEMPERATURE if temperature is None else temperature,
-        seed=None if seed is None else seed_of_repeat(seed, number),
+        temperature=temperature,
+        seed=seed,
         max_output_tokens=content["max_output_tokens"] or DEFAULT_MAX_TOKENS,
         tools=tools,
     )

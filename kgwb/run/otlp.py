@@ -75,9 +75,11 @@ def send_trace(run: Engine, address: str) -> str:
     finally:
         logger.removeHandler(messages)
     if result is not SpanExportResult.SUCCESS:
-        reasons = [record.getMessage() for record in messages.buffer] or ["no reason given"]
+        reason = "no reason given"
+        if messages.buffer:
+            reason = messages.buffer[-1].getMessage()
         raise InputError(
-            f"{mask_url(address)} did not accept the trace: {mask_text(reasons[-1])}",
+            f"{mask_url(address)} did not accept the trace: {mask_text(reason)}",
             hint="check the address; if the server needs a key, set the environment variable "
             "OTEL_EXPORTER_OTLP_HEADERS",
         )
@@ -108,7 +110,9 @@ def _make_spans(run: Engine) -> Sequence[ReadableSpan]:
     for span in exported:
         span_id = span_id_of(trace_id, span.place)
         contexts[span.place] = SpanContext(trace_id, span_id, is_remote=False)
-        status = Status(StatusCode.ERROR, span.error) if span.error else Status(StatusCode.OK)
+        status = Status(StatusCode.OK)
+        if span.error:
+            status = Status(StatusCode.ERROR, span.error)
         spans.append(
             ReadableSpan(
                 span.name,

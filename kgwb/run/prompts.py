@@ -20,7 +20,6 @@ import shutil
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import field, replace
 from functools import cache, lru_cache
-from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -89,12 +88,15 @@ class Prompt:
         template = "\n".join(message.content for message in self.messages)
         # The messages without the line breaks that join them in the template
         instructions = sum(len(message.content) for message in self.messages)
-        sent = [example for _, example in self.examples if f"Example\n{example}" in sent_text]
-        parts = {"instructions": instructions, "examples": sum(map(len, sent))}
+        parts = {"instructions": instructions, "examples": 0}
+        for _, example in self.examples:
+            if f"Example\n{example}" in sent_text:
+                parts["examples"] += len(example)
         for match in VARIABLE.finditer(template):
             parts["instructions"] -= len(match[0])
-            value = text_or_json(variables.get(match[1], ""))
-            parts[match[1]] = parts.get(match[1], 0) + len(value)
+            name = match[1]
+            value = text_or_json(variables.get(name, ""))
+            parts[name] = parts.get(name, 0) + len(value)
         return {name: count for name, count in parts.items() if count}
 
     def _check_variables(self, variables: JsonObject) -> None:
@@ -174,7 +176,9 @@ def _split_header(name: str, text: str) -> tuple[dict[str, str], str]:
         )
     _, header_text, body = parts
     header = {}
-    for line in filter(str.strip, header_text.splitlines()):
+    for line in header_text.splitlines():
+        if not line.strip():
+            continue
         key, colon, value = line.partition(":")
         if not colon:
             raise PromptError(
@@ -222,7 +226,10 @@ def _in_braces(variable: str) -> str:
 
 def _used_variables(messages: Iterable[Message]) -> set[str]:
     """Return the names of the variables in some messages."""
-    return set(chain.from_iterable(VARIABLE.findall(message.content) for message in messages))
+    used = set()
+    for message in messages:
+        used.update(VARIABLE.findall(message.content))
+    return used
 
 
 @cache
@@ -238,8 +245,11 @@ def shipped_names() -> set[str]:
 
 def _names_in_folder(folder: Path) -> set[str]:
     """Return the names of all files *.md in a folder and its subfolders: "chatty_kg/qir"."""
-    files = folder.rglob("*.md")
-    return {file.relative_to(folder).with_suffix("").as_posix() for file in files}
+    names = set()
+    for path in folder.rglob("*.md"):
+        name = path.relative_to(folder).with_suffix("")
+        names.add(name.as_posix())
+    return names
 
 
 @frozen
@@ -284,7 +294,9 @@ class Prompts:
         A name is the path of the file below the folder, without ".md".
         """
         names = set(self.texts)
-        return names | _names_in_folder(self.folder) if self.folder else names
+        if self.folder is not None:
+            names |= _names_in_folder(self.folder)
+        return names
 
     def has_own(self, name: str) -> bool:
         """Return whether a prompt is one of ``own_names``, without reading the whole folder."""
@@ -346,7 +358,10 @@ class Prompts:
 
     def _is_in_folder(self, name: str) -> bool:
         """Return whether the person's folder has this prompt's file; False without a folder."""
-        return self.folder is not None and (self.folder / f"{name}.md").is_file()
+        if self.folder is None:
+            return False
+        path = self.folder / f"{name}.md"
+        return path.is_file()
 
     def path(self, name: str) -> Path:
         """Return the file that a prompt is read from: the person's, the system's, or kgwb's own.
@@ -354,12 +369,18 @@ class Prompts:
         The first of these folders that has the file NAME.md counts. Raises PromptError, which names
         all of them, if none has.
         """
-        own = self.system_prompts.folder if self.system_prompts else None
-        folders = filter(None, (self.folder, own, shipped_folder()))
-        paths = [folder / f"{name}.md" for folder in folders]
-        for path in paths:
+        folders = [self.folder]
+        if self.system_prompts is not None:
+            folders.append(self.system_prompts.folder)
+        folders.append(shipped_folder())
+        paths = []
+        for folder in folders:
+            if folder is None:
+                continue
+            path = folder / f"{name}.md"
             if path.is_file():
                 return path
+            paths.append(path)
         places = " or ".join(map(str, paths))
         raise PromptError(f"no prompt file for {name}", hint=f"write the prompt to {places}")
 
@@ -405,8 +426,9 @@ class Prompts:
         """
         if self.folder is not None:
             return False
-        is_in_code = self._text_in_code(name) is not None
-        return is_in_code or self.path(name).is_relative_to(shipped_folder())
+        if self._text_in_code(name) is not None:
+            return True
+        return self.path(name).is_relative_to(shipped_folder())
 
     def save(self, name: str, text: str) -> Path:
         """Write a prompt to the person's folder, else to the system's file. Returns the file.
@@ -476,8 +498,11 @@ def copy_beside(path: Path) -> Path:
 
     If that fails, no copy is left. Raises OSError.
     """
-    names = (f"{path.name}.{number}" for number in count(1))
-    copy = next(beside for beside in map(path.with_name, names) if not beside.exists())
+    number = 1
+    copy = path.with_name(f"{path.name}.1")
+    while copy.exists():
+        number += 1
+        copy = path.with_name(f"{path.name}.{number}")
     try:
         shutil.copy2(path, copy)
     except BaseException:
@@ -493,7 +518,11 @@ def _describe_unread_file(name: str, known_names: Collection[str]) -> list[str]:
     else: it is in no subfolder, and has not the name of an agent.
     """
     folder, _, agent = name.rpartition("/")
-    same_agent = [known for known in sorted(known_names) if known.rpartition("/")[2] == agent]
+    same_agent = []
+    for known in sorted(known_names):
+        _, _, known_agent = known.rpartition("/")
+        if known_agent == agent:
+            same_agent.append(known)
     if not folder and not same_agent:
         return []
     similar = same_agent or difflib.get_close_matches(name, sorted(known_names), n=1)

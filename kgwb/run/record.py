@@ -423,8 +423,9 @@ class RunFile:
         """
         with self._write_errors():
             self._unwritten.append(entry + "\n")
+            lines = "".join(self._unwritten)
             try:
-                self._file.append("".join(self._unwritten))
+                self._file.append(lines)
             finally:
                 if not self._is_kept_open:
                     self._file.close()
@@ -499,7 +500,9 @@ class RunFile:
         with suppress(IsADirectoryError, disk.NotJsonError):
             lines = disk.read_json_lines(self.path)
             _, first_entry = next(lines, (0, None))
-        return not isinstance(first_entry, dict) or "kgwb_run" not in first_entry
+        if not isinstance(first_entry, dict):
+            return True
+        return "kgwb_run" not in first_entry
 
     def _check_header(self, header: Any) -> None:
         """Raise RunFileError unless the first entry of a file is the header of a run file.
@@ -507,7 +510,9 @@ class RunFile:
         It must be an object in which "kgwb_run" is FORMAT_VERSION. The error for another number
         names the version of kgwb that wrote the file.
         """
-        version = header.get("kgwb_run") if isinstance(header, dict) else None
+        version = None
+        if isinstance(header, dict):
+            version = header.get("kgwb_run")
         if type(version) is not int:  # a boolean is no version
             raise RunFileError(f"{self.path} is not a kgwb run file", hint=RUN_FILE_HINT)
         if version != FORMAT_VERSION:
@@ -666,13 +671,14 @@ class ConversationFile:
     def read(self) -> tuple[KeptConversation, ...]:
         """Return the conversations in the file, the one that was written last at the end.
 
-        None if there is no file. Raises InputError, which names the line, for another content.
+        They are none if there is no file. Raises InputError, which names the line, for another content.
         """
         if not self.path.exists():
             return ()
         lines_by_id: dict[str, list[ConversationLine]] = {}
         for line in self._read_lines():
-            lines_by_id[line.id] = [*lines_by_id.pop(line.id, []), line]
+            earlier = lines_by_id.pop(line.id, [])
+            lines_by_id[line.id] = [*earlier, line]
         return tuple(_join_lines(lines) for lines in lines_by_id.values())
 
     def _read_lines(self) -> list[ConversationLine]:
@@ -749,5 +755,12 @@ def _join_lines(lines: Sequence[ConversationLine]) -> KeptConversation:
     """Return the conversation that the lines of one id describe, at least one, in their order."""
     last = lines[-1]
     turns = {line.number: line.turn for line in lines}
-    kept = tuple(turns[number] for number in sorted(turns) if number < last.turns)
-    return KeptConversation(last.id, last.saved_at, last.system, last.graph, last.source, kept)
+    kept = [turns[number] for number in sorted(turns) if number < last.turns]
+    return KeptConversation(
+        last.id,
+        last.saved_at,
+        last.system,
+        last.graph,
+        last.source,
+        tuple(kept),
+    )

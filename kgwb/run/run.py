@@ -125,7 +125,8 @@ class Setup:
         users = {"", *system.roles}  # "" is for all without their own
         users.update(spec.name for spec in system.agents)
         models = {user: model for user, model in self.models.items() if user in users}
-        changes = system.settings.select_known(self.settings.changes_from_profile())
+        all_changes = self.settings.changes_from_profile()
+        changes = system.settings.select_known(all_changes)
         settings = system.settings.of_profile(self.settings.profile, **changes)
         return replace(self, system=system, models=models, settings=settings)
 
@@ -254,14 +255,16 @@ class Run(Engine):
         the system does not have.
         """
         count = until if isinstance(until, int) else None
-        after = frozenset(self.breakpoints)
+        after = set(self.breakpoints)
         if isinstance(until, str):
-            after |= {until}
-        before_keys = frozenset({before} if before else ())
+            after.add(until)
+        before_keys = set()
+        if before:
+            before_keys.add(before)
         for key in after | before_keys:
             self.system.agent_spec(key)
 
-        condition = StopCondition(count, after, before=before_keys)
+        condition = StopCondition(count, frozenset(after), before=frozenset(before_keys))
         if self.status == "paused":
             condition = replace(condition, after_position=self.position, begun=self.execution.begun)
         return condition
@@ -388,9 +391,11 @@ class Run(Engine):
         may_stop = stop_condition.is_stepping or stop_condition.preview_of
         if may_stop or self.calls or self.overrides or self.system.rules:
             return
-        asking = [spec.name for spec in self.system.agents if spec.kind == "model"]
-        models = {name: self.model_for(name) for name in asking}
-        agent_names = [name for name, model in models.items() if model and model.name == "rules"]
+        agent_names = []
+        for spec in self.system.agents:
+            model = self.model_for(spec.name)
+            if spec.kind == "model" and model and model.name == "rules":
+                agent_names.append(spec.name)
         if agent_names:
             raise ModelError(
                 f"the system {self.system.name} has no rules by which the model rules could answer",
@@ -981,10 +986,13 @@ class Run(Engine):
         (``resume``); then it is replaced.
         """
         if path:
-            self.record.file = RunFile(Path(path))
-            if not self.record.file.create(self._to_saved(with_steps=False).entries()):
+            file = RunFile(Path(path))
+            self.record.file = file
+            saved = self._to_saved(with_steps=False)
+            if not file.create(saved.entries()):
                 self.resume(path)
-                self.record.file.write(self._to_saved(with_steps=False).entries())
+                saved = self._to_saved(with_steps=False)
+                file.write(saved.entries())
 
     def resume(self, path: str | Path) -> None:
         """Add the calls and notices of a run file to the record of this run, if it has the same question.
@@ -1178,15 +1186,23 @@ def _recorded_system(saved: SavedRun) -> System:
     for data in saved.steps:
         agent_name = from_data(data["agent"], str)
         agent_of_step[data["key"]] = agent_name
-        kind = "model" if data["attempts"] or data["prompts"] else data.get("kind", "code")
+        kind = data.get("kind", "code")
+        if data["attempts"] or data["prompts"]:
+            kind = "model"
         if agent_name not in agents:
-            agents[agent_name] = agent(agent_name, kind=from_data(kind, AgentKind))(_cannot_execute)
+            decorate = agent(agent_name, kind=from_data(kind, AgentKind))
+            agents[agent_name] = decorate(_cannot_execute)
         supervisor = agent_of_step.get(data["parent"])
         if supervisor is not None:
             supervised = supervisors.setdefault(supervisor, [])
             if agent_name not in supervised:
                 supervised.append(agent_name)
-    return System(saved.header.system, _cannot_execute, agents.values(), supervisors=supervisors)
+    return System(
+        saved.header.system,
+        _cannot_execute,
+        agents.values(),
+        supervisors=supervisors,
+    )
 
 
 # Without a docstring, which would be an agent's purpose, and without annotations: these are texts,

@@ -44,8 +44,9 @@ class SampledDecision:
         """Return "4 of 5 director", and for several models "m1 4 of 5, m2 1 of 5: director"."""
         if len(self.asked) == 1:
             return f"{self.models.total()} of {self.asked.total()} {self.text}"
-        asked = self.asked.items()
-        counts = [f"{model} {self.models[model]} of {times}" for model, times in asked]
+        counts = []
+        for model, times in self.asked.items():
+            counts.append(f"{model} {self.models[model]} of {times}")
         return f"{', '.join(counts)}: {self.text}"
 
 

@@ -73,8 +73,11 @@ def trace_id_of(run: Engine, spans: Sequence[ExportedSpan]) -> int:
 
     So a run that is sent twice is shown once, and an edited run is another trace.
     """
-    content = [[span.place, span.name, _inputs_and_outputs(span)] for span in spans]
-    return _hash(encode_canonical([run.id, content]), 16)
+    content = []
+    for span in spans:
+        content.append([span.place, span.name, _inputs_and_outputs(span)])
+    text = encode_canonical([run.id, content])
+    return _hash(text, 16)
 
 
 def span_id_of(trace_id: int, place: str) -> int:
@@ -151,8 +154,10 @@ class _Collector:
 
 def _span_time(span: ExportedSpan, inside: Sequence[ExportedSpan], end: datetime) -> None:
     """Set begin and end of a span to those of the spans inside; without any, both to ``end``."""
-    span.start = min((other.start for other in inside), default=end)
-    span.end = max((other.end for other in inside), default=end)
+    starts = [other.start for other in inside]
+    ends = [other.end for other in inside]
+    span.start = min(starts, default=end)
+    span.end = max(ends, default=end)
 
 
 # Attributes
@@ -270,7 +275,11 @@ def _retriever_attributes(call: Call) -> Attributes:
     if call.kind == "exact":
         sought = ", ".join(request["labels"])
     found = list(_found_documents(call))
-    return {**_kind("RETRIEVER"), **_value("input", sought), **_flattened(DOCUMENTS, found)}
+    return {
+        **_kind("RETRIEVER"),
+        **_value("input", sought),
+        **_flattened(DOCUMENTS, found),
+    }
 
 
 def _found_documents(call: Call) -> Iterator[Attributes]:
@@ -356,7 +365,8 @@ def _flattened(name: str, items: Sequence[Attributes]) -> Attributes:
     """Return a list of items as attributes NAME.0.FIELD, NAME.1.FIELD, ..."""
     attributes: Attributes = {}
     for number, item in enumerate(items):
-        attributes |= {f"{name}.{number}.{field}": value for field, value in item.items()}
+        for field, value in item.items():
+            attributes[f"{name}.{number}.{field}"] = value
     return attributes
 
 

@@ -20,7 +20,6 @@ from copy import copy
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from functools import partial
-from itertools import chain
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from pydantic.errors import PydanticUserError
@@ -515,7 +514,9 @@ class Step:
         """
         data: JsonObject = {name: getattr(self, name) for name in SAVED_FIELDS}
         data["inputs"] = {name: _to_saved_data(value) for name, value in self.inputs.items()}
-        data["output"] = _to_saved_data(self.output, self.output_type) if self.done else None
+        data["output"] = None
+        if self.done:
+            data["output"] = _to_saved_data(self.output, self.output_type)
         data["attempts"] = [to_data(attempt) for attempt in self.attempts]
         data["seconds"] = round(self.seconds, 6)
         if self.recorded_seconds is None:
@@ -670,7 +671,9 @@ def group_by_supervisor(steps: Collection[Step]) -> dict[str | None, list[Step]]
 
 def used_calls(steps: Iterable[Step], calls: Calls) -> list[Call]:
     """Return the recorded calls that some steps used, in order, each once."""
-    keys = dict.fromkeys(chain.from_iterable(step.calls for step in steps))
+    keys: dict[str, None] = {}
+    for step in steps:
+        keys |= dict.fromkeys(step.calls)
     return [calls[key] for key in keys if key in calls]
 
 
@@ -684,7 +687,8 @@ def names_in_steps(steps: Iterable[Step], calls: Calls) -> dict[str, str]:
     names: dict[str, str] = {}
     for call in list(calls.values()):  # a run that is executing adds calls meanwhile
         if call.kind == "names":
-            names.update((str(iri), name) for iri, name in call.result.items())
+            for iri, name in call.result.items():
+                names[str(iri)] = name
     for step in steps:
         output = step.output
         if isinstance(output, Link):
@@ -713,8 +717,10 @@ def format_tree(
     """
     if names is None:
         names = names_in_steps(steps, calls)
-    tree = _Tree(group_by_supervisor(steps), calls, names, color)
-    return "\n".join(tree.branch(None, ""))
+    groups = group_by_supervisor(steps)
+    tree = _Tree(groups, calls, names, color)
+    lines = tree.branch(None, "")
+    return "\n".join(lines)
 
 
 @frozen
@@ -734,10 +740,14 @@ class _Tree:
         """
         siblings = self.groups.get(supervisor, [])
         for step in siblings:
-            is_last = step is siblings[-1]
-            connector, line = ("└─ ", "   ") if is_last else ("├─ ", "│  ")
-            child_indent = indent + line
-            detail_indent = child_indent + ("│  " if step.key in self.groups else "   ")
+            connector = "├─ "
+            child_indent = indent + "│  "
+            if step is siblings[-1]:
+                connector = "└─ "
+                child_indent = indent + "   "
+            detail_indent = child_indent + "   "
+            if step.key in self.groups:
+                detail_indent = child_indent + "│  "
             head, *details = self.step_lines(step)
             yield indent + connector + head
             for line in details:
@@ -763,8 +773,8 @@ class _Tree:
         for number, attempt in enumerate(step.attempts, 1):
             if attempt.accepted:
                 continue
-            problems = "; ".join(f"{check.name}: {check.problem}" for check in attempt.problems)
-            line = single_line(f"attempt {number} failed: {problems}")
+            problems = [f"{check.name}: {check.problem}" for check in attempt.problems]
+            line = single_line(f"attempt {number} failed: {'; '.join(problems)}")
             yield add_color(line, "failure", self.color)
         for note in step.notes:
             yield add_color(single_line(f"note: {note}"), "note", self.color)
@@ -799,7 +809,10 @@ def step_costs(step: Step, calls: Calls) -> list[str]:
         "query": sum(kinds[kind] for kind in QUERY_KINDS),
         "label search": sum(kinds[kind] for kind in SEARCH_KINDS),
     }
-    costs = [pluralize(count, noun) for noun, count in counts.items() if count]
+    costs = []
+    for noun, count in counts.items():
+        if count:
+            costs.append(pluralize(count, noun))
     return costs + time_texts(step.seconds, step.recorded_seconds)
 
 
@@ -819,7 +832,9 @@ def time_texts(seconds: float, recorded_seconds: float | None) -> list[str]:
 
 def add_color(text: str, style: str, color: bool) -> str:
     """Return the text in one of TERMINAL_STYLES, or as it is without ``color``."""
-    return f"\x1b[{TERMINAL_STYLES[style]}m{text}\x1b[0m" if color else text
+    if not color:
+        return text
+    return f"\x1b[{TERMINAL_STYLES[style]}m{text}\x1b[0m"
 
 
 class Frame(NamedTuple):
@@ -840,7 +855,9 @@ current_frame: ContextVar[Frame] = ContextVar("kgwb_frame")
 def current_run() -> Any:
     """Return the run that is being executed here; None outside of an execution."""
     frame = current_frame.get(None)
-    return None if frame is None else frame.run
+    if frame is None:
+        return None
+    return frame.run
 
 
 def the_frame() -> Frame:
@@ -881,7 +898,9 @@ class StopCondition:
 
     def stops_before(self, step: Step) -> bool:
         """Return whether the execution stops before it executes this step."""
-        return step.key not in self.begun and not self.before.isdisjoint((step.key, step.agent))
+        if step.key in self.begun:
+            return False
+        return step.key in self.before or step.agent in self.before
 
     def stops_after(self, step: Step, position: int) -> bool:
         """Return whether the execution stops after this step; ``position`` steps are done with it.
@@ -891,8 +910,9 @@ class StopCondition:
         """
         if self.count is not None and position >= self.count:
             return True
-        is_beyond = position > self.after_position
-        return is_beyond and not self.after.isdisjoint((step.key, step.agent))
+        if position <= self.after_position:
+            return False
+        return step.key in self.after or step.agent in self.after
 
     def is_preview(self, step: Step) -> bool:
         """Return whether it is the request of this step to its model that is previewed."""

@@ -346,8 +346,10 @@ class CallStore:
         ``make`` and ``poll`` raise; nothing is stored then.
         """
         call = self.find(key)
-        if call is not None or kind != "model":
-            return call or self.make(make)
+        if call is not None:
+            return call
+        if kind != "model":
+            return self.make(make)
         address = self._address(key, kind)
         with self._claimed_in_process(address, poll) as has_waited:
             # Another one may have made it meanwhile.
@@ -434,7 +436,8 @@ class CallStore:
             for entry in RunFile(path).entries():
                 if "call" in entry:
                     call = Call.from_data(entry["call"])
-                    packed[self._address(call.key, call.kind)] = _pack(call)
+                    address = self._address(call.key, call.kind)
+                    packed[address] = _pack(call)
         with self._errors_kept():
             self._write(packed, "IGNORE")
 

@@ -63,9 +63,12 @@ def profile(
     """
     sources = [system] if system else SYSTEM_NAMES
     settings_classes = [resolve_system(source).settings for source in sources]
-    knowing = [each for each in settings_classes if set(changes) <= set(each.setting_names())]
     # Without one that knows all, the first raises an error that names the unknown setting.
-    settings_class = [*knowing, *settings_classes][0]
+    settings_class = settings_classes[0]
+    for each in settings_classes:
+        if set(changes).issubset(each.setting_names()):
+            settings_class = each
+            break
     return settings_class.of_profile(name, parse_strings=are_strings, **changes)
 
 
@@ -318,8 +321,9 @@ def _split_value_name(text: str) -> tuple[str, str]:
     to the path of a file.
     """
     place, colon, value_name = text.rpartition(":")
-    is_named = colon and "/" not in value_name and "\\" not in value_name
-    return (place, value_name) if is_named else (text, DEFAULT_VALUE)
+    if not colon or "/" in value_name or "\\" in value_name:
+        return text, DEFAULT_VALUE
+    return place, value_name
 
 
 def _import_module(name: str) -> ModuleType:
@@ -393,7 +397,10 @@ def _searched_folder(folder: Path, *, is_first: bool) -> Iterator[None]:
     With ``is_first`` its modules go before all others, else after them.
     """
     entry = str(folder)
-    sys.path.insert(0 if is_first else len(sys.path), entry)
+    if is_first:
+        sys.path.insert(0, entry)
+    else:
+        sys.path.append(entry)
     try:
         yield
     finally:
