@@ -87,10 +87,10 @@ class LabWork:
         elif progress.state == "open":
             progress.state = "tried"
         progress.tries += 1
-        progress.answers = [*progress.answers, _answer_to_text(answer, stored)][
-            -MAX_STORED_ANSWERS:
-        ]
-        progress.times = [*progress.times, utc_now()][-MAX_STORED_ANSWERS:]
+        answers = [*progress.answers, _answer_to_text(answer, stored)]
+        progress.answers = answers[-MAX_STORED_ANSWERS:]
+        times = [*progress.times, utc_now()]
+        progress.times = times[-MAX_STORED_ANSWERS:]
         progress.remark = _truncate(problem)
         self._write(self.path)
         if problem:
@@ -167,7 +167,8 @@ class LabWork:
             hint = texts.get("hand-in.no-name.hint")
             raise InputError(texts.get("hand-in.no-name"), hint=hint)
         self.submission.student = name
-        plain_name = re.sub(r"\W+", "-", name)[:MAX_FILE_NAME_CHARS].strip("-") or "student"
+        plain_name = re.sub(r"\W+", "-", name)
+        plain_name = plain_name[:MAX_FILE_NAME_CHARS].strip("-") or "student"
         file_name = f"{self.lab.file_stem}-{plain_name}-{self.submission.work_id}.json"
         path = Path(folder) / file_name
         self._write(self.path)
@@ -187,7 +188,8 @@ class LabWork:
         if path:
             self.submission.kgwb_version = __version__
             self.submission.written = utc_now()
-            write_file(path, self.submission.model_dump_json(indent=1) + "\n")
+            text = self.submission.model_dump_json(indent=1)
+            write_file(path, f"{text}\n")
 
     def __repr__(self) -> str:
         """Return the lab's title and how many of its tasks are solved, in the language of the lab."""

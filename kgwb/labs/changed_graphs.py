@@ -197,19 +197,21 @@ class Triples:
         facts = []
         years: dict[str, str] = {}
         for subject, relation, object_ in self.facts:
-            meaning = _find_meaning(relation)
             if self.says_class(subject, relation, object_):
                 continue
+            meaning = _find_meaning(relation)
             if self.right.year_relation and YEAR.fullmatch(object_):
                 unknown = f"?year{len(years)}"
                 years[unknown] = object_
                 other_relation = meaning.removeprefix(self.right.year_triple[0])
-                facts.append((subject, other_relation or self.right.year_relation, unknown))
+                year_relation = other_relation or self.right.year_relation
+                facts.append((subject, year_relation, unknown))
                 facts.append((subject, *self.right.year_triple))
             elif meaning and self.rank_of(object_) < self.rank_of(subject):
                 facts.append((object_, meaning, subject))
             else:
                 facts.append((subject, meaning or relation, object_))
+
         reworded = self.run.fork()
         try:
             set_triples(reworded, dict.fromkeys(facts), output.target)
@@ -287,7 +289,7 @@ def _filter_years(run: Run, years: Mapping[str, str]) -> None:
     generated = to_data(run.output("query_generator"))
     for query in generated["queries"]:
         for unknown, year in years.items():
-            body = query["sparql"].rpartition("}")[0]
+            body, _, _ = query["sparql"].rpartition("}")
             query["sparql"] = f'{body} FILTER(STR({unknown}) = "{year}") }}'
     run.override("query_generator", generated)
 

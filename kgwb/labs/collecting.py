@@ -54,8 +54,9 @@ def collect_hand_ins(
         works = [row for row in rows if row.hand_in.kgwb_lab == name]
         if roster:
             present = {row.listed for row in (*works, *missing)}
-            absent = [student for student in roster.students if student not in present]
-            missing += [Submission("", listed=student) for student in absent]
+            for student in roster.students:
+                if student not in present:
+                    missing.append(Submission("", listed=student))
         of_lab = _collect_lab(
             open_lab(name),
             works,
@@ -92,7 +93,10 @@ def _describe_missing(lab: Lab, work: Submission) -> str:
         return "nothing was handed in"
     found = []
     for file in work.others:
-        found.append(f"{file.file_name} ({file.problem})" if file.problem else file.file_name)
+        described = file.file_name
+        if file.problem:
+            described += f" ({file.problem})"
+        found.append(described)
     listed = list_first(found) or "nothing"
     asked = f'{lab.file_stem}-NAME-ID.json, which lab.hand_in("NAME") writes'
     return f"no hand-in, found: {listed}; ask for the file {asked}"
@@ -159,6 +163,7 @@ def _collect_lab(
             remarks.append(remark_on([work], text))
         if is_listed and not work.listed:
             remarks.append(remark_on([work], "not clear who of the class it is"))
+
     hidden = [_hide(row, pseudonyms) for row in missing]
     described = []
     for row in _with_distinct_names(hidden):

@@ -98,8 +98,10 @@ def _weigh(trait: _Trait, count: int, size: int) -> float:
     if trait.kind != TIMES and count > NATURAL_PART * size:
         return 0.0
     part = max(count - 1.5, 0.5) / size  # without the two, and as if half a work more had it
-    weight = TIME_WEIGHT if trait.kind == TIMES else 1.0
-    return -log(part) * weight
+    weight = -log(part)
+    if trait.kind == TIMES:
+        weight *= TIME_WEIGHT
+    return weight
 
 
 def _score_pair(first: _Traits, second: _Traits, weights: Mapping[_Trait, float]) -> float:
@@ -158,5 +160,8 @@ def _normalize(answer: str) -> str:
     """Return the words of an answer in lower case, sorted and joined by spaces, with "?" for each variable."""
     words = []
     for word in WORD.findall(answer.casefold()):
-        words.append("?" if word.startswith("?") else word)
+        if word.startswith("?"):
+            words.append("?")
+        else:
+            words.append(word)
     return " ".join(sorted(words))

@@ -162,9 +162,11 @@ def check_triples(facts: AnswerTriples) -> Problem:
     judged = judge_triples(run)
     if judged is not None:
         return judged
-    for fact in facts:
-        if not (run.answer or _run_with_triples(TWO_FILMS_QUESTION, [fact], unknown).answer):
-            return say("1.3.not-found", triple=fact)
+    if not run.answer:
+        for fact in facts:
+            alone = _run_with_triples(TWO_FILMS_QUESTION, [fact], unknown)
+            if not alone.answer:
+                return say("1.3.not-found", triple=fact)
     return _compare_answer(run, RIGHT_ANSWERS[TWO_FILMS_QUESTION].labels)
 
 
@@ -224,7 +226,7 @@ def check_predicates(names: NamedChoice) -> Problem:
     unknown = dict(chosen)
     queries = []
     for query in run.output("query_generator").queries:
-        query_names = set(map(_to_display_name, query.predicates))
+        query_names = {_to_display_name(name) for name in query.predicates}
         if not query_names.isdisjoint(chosen):
             queries.append(to_data(query))
         for name in query_names:
@@ -251,7 +253,8 @@ def _expand_iri(text: str) -> str:
     text = text.strip().strip("<> \"'.,`")
     if "://" in text:
         return text
-    return FILMS_NAMESPACE + text.removeprefix("fl:").replace(" ", "_")
+    end = text.removeprefix("fl:")
+    return FILMS_NAMESPACE + end.replace(" ", "_")
 
 
 @LAB.task(stage="query", is_free=True)
@@ -364,7 +367,9 @@ def _judge_repair(run: Run, edited: str, *, is_first: bool) -> Problem:
     if edited == "query_generator" and not run.answer:
         return "lost.no-rows"
     if judged is not None:
-        return judged if is_first else say("lost.later-step", agent=edited)
+        if is_first:
+            return judged
+        return say("lost.later-step", agent=edited)
     problem = _compare_answer(run, RIGHT_ANSWERS[run.question].labels)
     if is_first:
         return say("lost.right-step", problem=problem, triples=list_triples(run))

@@ -86,7 +86,9 @@ class Grading:
                 handed_in = handed_in.replace(tzinfo=UTC)
             if self.due and not work.is_missing:
                 days = max(0, ceil((handed_in - self.due) / timedelta(days=1)))
-        return max(1, days or 0) if work.is_late else days
+        if work.is_late:
+            return max(1, days or 0)
+        return days
 
     def points_by_hand(self, work: Submission, task: str) -> float | None:
         """Return the points that people gave a hand-in for a task; None if nobody did."""
@@ -99,7 +101,9 @@ class Grading:
         given = self.points_by_hand(work, task)
         if given is not None:
             return given
-        return self.points.get(task, DEFAULT_POINTS) if work.is_solved(task) else 0.0
+        if not work.is_solved(task):
+            return 0.0
+        return self.points.get(task, DEFAULT_POINTS)
 
     def total_of(self, lab: Lab, work: Submission) -> float:
         """Return the points of a hand-in for all tasks, less what is taken off because it is late."""
@@ -119,7 +123,9 @@ def save_points(
     task of these labs, or if the file cannot be written.
     """
     grading = grading or Grading()
-    names = [name for hand_ins in collected for name in hand_ins.lab.tasks]
+    names: list[str] = []
+    for hand_ins in collected:
+        names += hand_ins.lab.tasks
     for name in grading.points:
         if name not in names:
             raise InputError(

@@ -75,7 +75,8 @@ def run_jobs(check: JobCheck, jobs: Sequence[Job]) -> None:
     copies = []
     for first in range(number_of_shares):
         share = numbered[first::number_of_shares]
-        copies.append(start_copy(partial(run_share, check, share)))
+        copy = start_copy(partial(run_share, check, share))
+        copies.append(copy)
     for copy in copies:
         os.waitpid(copy, 0)
 
@@ -152,7 +153,8 @@ def check_job(lab: Lab, number: int, job: Job, output: int) -> None:
             traceback = format_exc()[-MAX_TRACEBACK_CHARS:]
             problem = f"{exc}\n{traceback}"
         result = {"job": number, "answer": position, "problem": problem}
-        os.write(output, f"{json.dumps(result)}\n".encode())
+        line = json.dumps(result) + "\n"
+        os.write(output, line.encode())
 
 
 def check_with_hidden(task: Task, stored: StoredAnswer) -> str:
@@ -288,14 +290,16 @@ def _compare_states(lab: Lab, hand_in: HandIn, by_task: Mapping[str, str | None]
     for name in lab.tasks:
         is_solved = hand_in.progress(name).state == "solved"
         problem = by_task.get(name)
+        key = ""
         if name not in by_task:
-            key = "again.not-kept" if is_solved else ""
+            if is_solved:
+                key = "again.not-kept"
         elif problem is None:
             key = "again.not-ended"
-        elif problem:
-            key = "again.wrong" if is_solved else ""
-        else:
-            key = "" if is_solved else "again.right"
+        elif problem and is_solved:
+            key = "again.wrong"
+        elif not problem and not is_solved:
+            key = "again.right"
         if key:
             disagreements[name] = lab.texts.get(key, problem=problem)
     return disagreements

@@ -94,10 +94,11 @@ def answers_of_system(system: str) -> tuple[RecordedAnswer, ...]:
             continue
         run = recording(name)
         row = load_questions(graph)[int(number) - 1]
+        labels = run.answer.labels if run.answer else ()
         answer = RecordedAnswer(
             name,
             question=row["question"],
-            labels=frozenset(run.answer.labels if run.answer else ()),
+            labels=frozenset(labels),
             gold_labels=frozenset(row["answer_labels"]),
             totals=run.totals,
             f1=score_answers(answer_to_strings(run.answer), row["answers"]).f1,

@@ -138,7 +138,8 @@ class Roster:
     def find(self, *texts: str) -> RosterStudent | None:
         """Return the student whom the first text names that names one; None if that is nobody, or not clear."""
         for text in texts:
-            found = [student for student in self.students if _to_key(text) in student.keys]
+            key = _to_key(text)
+            found = [student for student in self.students if key in student.keys]
             if found:
                 return found[0] if len(found) == 1 else None
         return None
@@ -155,12 +156,13 @@ class Roster:
         headings = rows[0]
         for title, by_row in grades.items():
             names = [heading.partition(" (")[0].strip() for heading in headings]
-            found = [
-                name for name in names if name.endswith(title) or GRADE_HEADING.fullmatch(name)
-            ]
-            if not found:
+            column = len(names)
+            for place, name in enumerate(names):
+                if name.endswith(title) or GRADE_HEADING.fullmatch(name):
+                    column = place
+                    break
+            else:
                 headings.append(title)
-            column = names.index(found[0]) if found else len(names)
             for number, grade in by_row.items():
                 row = rows[number]
                 row += [""] * (len(headings) - len(row))
@@ -204,12 +206,12 @@ class Pseudonyms:
         for row in rows[1:]:
             pseudonym, student, student_id = map(unquote_cell, row)
             key = (student, student_id)
-            number = NUMBER_AT_END.search(pseudonym)
-            is_next = key == NEXT_PSEUDONYM
-            if number:
-                self._next_number = max(self._next_number, int(number[0]) + (not is_next))
-            if is_next:
+            found = NUMBER_AT_END.search(pseudonym)
+            number = int(found[0]) if found else 0
+            if key == NEXT_PSEUDONYM:
+                self._next_number = max(self._next_number, number)
                 continue
+            self._next_number = max(self._next_number, number + 1)
             if pseudonym in self._by_student.values():
                 hint = "give one of them another pseudonym in the file"
                 raise InputError(f"two students are {pseudonym!r} in {path}", hint=hint)

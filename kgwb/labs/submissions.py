@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from functools import partial
 from io import BytesIO
 from itertools import takewhile
@@ -247,7 +247,9 @@ def _set_time(file: Submission, text: str) -> Submission:
     try:
         time = datetime.fromisoformat(" ".join(words[:2]))
         if time.tzinfo is None:
-            zone = ZoneInfo(words[2]) if len(words) > 2 else UTC
+            zone: tzinfo = UTC
+            if len(words) > 2:
+                zone = ZoneInfo(words[2])
             time = time.replace(tzinfo=zone)
         utc = _format_time(time.astimezone(UTC))
     except (ValueError, KeyError, OverflowError, OSError):  # OSError: the zone is "Europe"
@@ -308,8 +310,10 @@ def _add_student(file: Submission, depth: int) -> Submission:
 
 def _student_of_stem(file: Submission) -> str:
     """Return the stem of a file's name, or "" if it is a name that kgwb gives: "lab1", or one with the work's id."""
-    name = FILE_STEM.fullmatch(file.file_name)
-    stem = name["stem"] if name else file.file_name
+    stem = file.file_name
+    name = FILE_STEM.fullmatch(stem)
+    if name:
+        stem = name["stem"]
     lab = file.hand_in.kgwb_lab
     is_of_kgwb = stem in (lab, f"lab{lab}") or stem.endswith(file.hand_in.work_id)
     if is_of_kgwb and not file.is_missing:

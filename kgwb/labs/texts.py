@@ -140,7 +140,12 @@ def _list_catalogues(language: str, lab_file: Path | None) -> list[Path]:
 
 def _read_catalogues(paths: list[Path]) -> list[dict[str, str]]:
     """Return the texts of each catalogue that there is, by their keys."""
-    return [_read_catalogue(path, path.stat().st_mtime_ns) for path in paths if path.is_file()]
+    catalogues = []
+    for path in paths:
+        if path.is_file():
+            changed_at = path.stat().st_mtime_ns
+            catalogues.append(_read_catalogue(path, changed_at))
+    return catalogues
 
 
 @cache

@@ -136,7 +136,8 @@ def check_muted_triples(triples: AnswerTriples) -> Problem:
         if key not in known:
             return "3.5.no-support"
         muted[known[key]] = None
-    left = _run_to_mute().mute(*muted).go().answer
+    remaining = _run_to_mute().mute(*muted).go()
+    left = remaining.answer
     labels = left.labels if left else ()
     if set(labels) != {REMAINING_LABEL}:
         return say("3.5.left", labels=", ".join(labels) or say("result.nothing"))

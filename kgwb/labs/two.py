@@ -156,13 +156,16 @@ def _find_lack(recorded: RecordedReply, messages: str) -> Problem:
         is_lacking = bool(said)
     else:
         is_lacking = not _find_said(recorded.needs, messages, PHRASE_END)
-    return say(recorded.lack, name=recorded.of, text=said) if is_lacking else ""
+    if not is_lacking:
+        return ""
+    return say(recorded.lack, name=recorded.of, text=said)
 
 
 def _find_said(pattern: str, messages: str, ends: str) -> str:
     """Return the first match of a pattern with no NEGATION before it in its sentence, which follows one of ``ends``."""
     for match in re.finditer(pattern, messages):
-        sentence = re.split(ends, messages[: match.end()])[-1]
+        said = messages[: match.end()]
+        sentence = re.split(ends, said)[-1]
         if not NEGATION.search(sentence):
             return match[0]
     return ""
@@ -279,12 +282,14 @@ def check_blamed_agent(answer: NamedNumber) -> Problem:
     """
     name, number = answer
     agent = to_name(name)
-    if agent not in {spec.name for spec in open_lost_run(1).system.agents}:
+    system = open_lost_run(1).system
+    if agent not in {spec.name for spec in system.agents}:
         return "2.7.no-agent"
     blamed = [*FIRST_WRONG_AGENTS.values()]
     for recorded in answers_of_system("chatty_kg"):
         if recorded.f1 < 1:
-            blamed.append((_blamed_agent(recorded.run),))
+            lost_by = _blamed_agent(recorded.run)
+            blamed.append((lost_by,))
     counts = Counter(agents[0] for agents in blamed)
     [(most_blamed, _)] = counts.most_common(1)
     if agent != most_blamed:

@@ -690,10 +690,12 @@ def read_values(
             empty_containers += 1
         for member, times in Counter(members).items():
             label = nodes.describe(member)
-            support = (*value.support, (value.term, RDFS.member, member))
+            triple = (value.term, RDFS.member, member)
+            support = (*value.support, triple)
             values.append(replace(value, term=member, label=label, support=support))
             if times > 1:
-                remarks.append(f"{label} stands {times} times in {nodes.describe(value.term)}")
+                container = nodes.describe(value.term)
+                remarks.append(f"{label} stands {times} times in {container}")
     if shows_units:
         values = [_with_unit(value, nodes, answer.labels) for value in values]
     if values and empty_containers:

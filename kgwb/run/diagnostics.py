@@ -174,9 +174,15 @@ def last_own_frame(error: BaseException) -> traceback.FrameSummary | None:
     Frames of Python itself, of installed packages and of kgwb are not the person's own.
     """
     folders = sysconfig.get_paths()
-    installed = [folders[name] for name in ("stdlib", "purelib", "platlib")]
-    foreign = (*installed, str(PACKAGE_FOLDER), "<")
-    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+    foreign = (
+        folders["stdlib"],
+        folders["purelib"],
+        folders["platlib"],
+        str(PACKAGE_FOLDER),
+        "<",
+    )
+    frames = traceback.extract_tb(error.__traceback__)
+    for frame in reversed(frames):
         if not frame.filename.startswith(foreign):
             return frame
     return None

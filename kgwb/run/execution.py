@@ -469,8 +469,12 @@ class Execution:
                     calls[key] = self.record.calls[key]
         if self.recorded_seconds:
             return Totals.of(calls.values(), live_model_calls, self.recorded_seconds)
-        recorded_seconds = self.root.recorded_seconds
-        return Totals.of(calls.values(), live_model_calls, self.seconds, recorded_seconds)
+        return Totals.of(
+            calls.values(),
+            live_model_calls,
+            self.seconds,
+            self.root.recorded_seconds,
+        )
 
 
 def _counter_of(first_key: str) -> tuple[str, str, str]:

@@ -902,7 +902,8 @@ class Run(Engine):
 
         def write() -> None:
             """Write all entries of the run to the file."""
-            RunFile(Path(path)).write(self._to_saved().entries())
+            saved = self._to_saved()
+            RunFile(Path(path)).write(saved.entries())
             if self.record.file:
                 self.record.file.close()  # it may be the one that was replaced
 
