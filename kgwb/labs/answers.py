@@ -325,4 +325,7 @@ def check_stored_answer(task: Task, stored: StoredAnswer) -> str:
 def find_first_agent(run: Run, steps: Iterable[str]) -> str:
     """Return the agent that comes first in the order of a run's system, of those of some steps; "" without any."""
     agents = set(map(agent_of_key, steps))
-    return next((spec.name for spec in run.system.agents if spec.name in agents), "")
+    for spec in run.system.agents:
+        if spec.name in agents:
+            return spec.name
+    return ""

@@ -107,7 +107,9 @@ def change_sample(sample: str, update: str) -> Graph:
 
 def answer_labels(run: Run) -> set[str]:
     """Return the labels of a run's answer; empty without an answer."""
-    return set(run.answer.labels) if run.answer else set()
+    if not run.answer:
+        return set()
+    return set(run.answer.labels)
 
 
 def judge_live(run: Run, right_labels: set[str]) -> TriedQuestion:
@@ -223,9 +225,11 @@ class Triples:
 
     def says_class(self, subject: str, relation: str, name: str) -> bool:
         """Return whether a triple says the class that its subject has by its kind: ("?film", "is a", "film")."""
-        names = CLASS_NAMES[min(self.rank_of(subject), PERSON)]
-        says_class = CLASS_RELATION.fullmatch(split_words(relation))
-        return bool(says_class and names.fullmatch(split_words(name)))
+        if not CLASS_RELATION.fullmatch(split_words(relation)):
+            return False
+        rank = min(self.rank_of(subject), PERSON)
+        names = CLASS_NAMES[rank]
+        return bool(names.fullmatch(split_words(name)))
 
     # Right by chance
 

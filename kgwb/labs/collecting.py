@@ -221,10 +221,12 @@ def _remark_on_alike(works: Sequence[Submission]) -> list[Remark]:
     remarks = []
     for alike in group(works, lambda work: _look(work.student) or work.place):
         if len(alike) > 1:
-            remarks.append(remark_on(alike, f"{len(alike)} hand-ins have one name"))
+            text = f"{len(alike)} hand-ins have one name"
+            remarks.append(remark_on(alike, text))
     for alike in group(works, lambda work: work.identity):
         if len(alike) > 1:
-            remarks.append(remark_on(alike, f"one work was handed in {len(alike)} times"))
+            text = f"one work was handed in {len(alike)} times"
+            remarks.append(remark_on(alike, text))
     return remarks
 
 

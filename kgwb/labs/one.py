@@ -138,7 +138,11 @@ def _find_other_movie(question: str) -> Problem:
 def _ask_of(subjects: str) -> list[str]:
     """Return the questions when each of these subjects of ``right_answers.toml`` was released."""
     data = DATA["first_movie"]
-    return [ask.format(subject) for subject in data[subjects] for ask in data["questions"]]
+    asked = []
+    for subject in data[subjects]:
+        for question in data["questions"]:
+            asked.append(question.format(subject))
+    return asked
 
 
 @LAB.task(stage="understand", is_free=True)

@@ -152,13 +152,17 @@ def render_student_page(lab: Lab, work: Submission, by_hand: HandGrades | None) 
         progress = work.hand_in.progress(name)
         answer = OpenAnswer.of_progress(name, progress)
         grades = by_hand.of_answer(answer) if by_hand else []
-        feedback = Feedback(task, "wrong", work.disagreements.get(name, progress.remark))
         if work.is_solved(name):
-            feedback = Feedback(task, "right", task.describe_lesson(answer.answer))
+            lesson = task.describe_lesson(answer.answer)
+            feedback = Feedback(task, "right", lesson)
+        else:
+            remark = work.disagreements.get(name, progress.remark)
+            feedback = Feedback(task, "wrong", remark)
         if progress.tries or grades:
             by_criterion = zip(*(grade.points for grade in grades), strict=False)
             points = zip(task.rubric.items(), map(fmean, by_criterion), strict=False)
-            tasks.append((feedback, list(points), [grade.comment for grade in grades]))
+            comments = [grade.comment for grade in grades]
+            tasks.append((feedback, list(points), comments))
     return h.render_template(
         "labs/templates/feedback.html",
         title=describe_lab(lab),

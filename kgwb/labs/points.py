@@ -94,7 +94,9 @@ class Grading:
         """Return the points that people gave a hand-in for a task; None if nobody did."""
         if self.by_hand is None:
             return None
-        return self.by_hand.points_of(OpenAnswer.of_progress(task, work.hand_in.progress(task)))
+        progress = work.hand_in.progress(task)
+        answer = OpenAnswer.of_progress(task, progress)
+        return self.by_hand.points_of(answer)
 
     def points_of(self, work: Submission, task: str) -> float:
         """Return the points that a hand-in has for a task, before what is taken off because it is late."""

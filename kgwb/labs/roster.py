@@ -140,8 +140,10 @@ class Roster:
         for text in texts:
             key = _to_key(text)
             found = [student for student in self.students if key in student.keys]
+            if len(found) > 1:
+                return None
             if found:
-                return found[0] if len(found) == 1 else None
+                return found[0]
         return None
 
     def save(self, path: Path, grades: Mapping[str, Mapping[int, str]]) -> Path:

@@ -147,7 +147,9 @@ def _is_shown(name: str) -> bool:
 
 def _read_path(path: Path, root: Path) -> Iterator[Submission]:
     """Yield what is at a path on the disk, as ``_read_file`` does. What is no regular file is not opened."""
-    place = root.name if path == root else path.relative_to(root).as_posix()
+    place = root.name
+    if path != root:
+        place = path.relative_to(root).as_posix()
     status = path.lstat()
     changed = _format_time(datetime.fromtimestamp(status.st_mtime, UTC))
     if stat.S_ISREG(status.st_mode):

@@ -102,7 +102,9 @@ def check_shared_triples(number: int) -> Problem:
         if answer:
             supports.append(set(answer.support))
     right = len(set.intersection(*supports))
-    return "" if number == right else "3.4.other-number"
+    if number != right:
+        return "3.4.other-number"
+    return ""
 
 
 def try_muted_triples(triples: Sequence[Triple], model: ChatModel | str) -> list[TriedQuestion]:

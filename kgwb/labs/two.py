@@ -198,8 +198,10 @@ def _is_described(field: str, text: str) -> bool:
     if len(words) < MIN_DESCRIPTION_WORDS:
         return False
     known = DESCRIPTIONS.get(field)
+    if known is None:
+        return True
     sentence = re.split(r"(?<=\w)[.;] ", text)[0]
-    return known is None or is_nearest(sentence, known["right"], known["other"])
+    return is_nearest(sentence, known["right"], known["other"])
 
 
 @LAB.task(stage="understand", is_free=True)
@@ -251,7 +253,9 @@ def check_misleading_reply(reply: ReplyText) -> Problem:
         return problem
     if RIGHT_ANSWERS[MUSIC_QUESTION].is_of(run.go()):
         return "2.5.right"
-    return "" if answer_labels(run) else "2.5.no-answer"
+    if not answer_labels(run):
+        return "2.5.no-answer"
+    return ""
 
 
 @LAB.task()
@@ -354,7 +358,8 @@ def _find_field_problem(question: str, reply: str) -> Problem:
     }
     for key, found in problems.items():
         if found:
-            return say(key, found=", ".join(sorted(found)))
+            listed = ", ".join(sorted(found))
+            return say(key, found=listed)
     return ""
 
 

@@ -216,7 +216,9 @@ class Reading(Record):
 
     def __str__(self) -> str:
         text = f"{self.other} (taken: {self.taken})"
-        return f"{text}: {'; '.join(self.rows)}" if self.rows else text
+        if not self.rows:
+            return text
+        return f"{text}: {'; '.join(self.rows)}"
 
 
 MIN_CONTENT_WORD_CHARS = 4
@@ -337,7 +339,8 @@ class Answer(Record):
 
     def with_doubts(self, doubts: Iterable[str]) -> Answer:
         """Return this answer with further doubts behind its own."""
-        return replace(self, doubt="; ".join(filter(None, [self.doubt, *doubts])))
+        given = [doubt for doubt in (self.doubt, *doubts) if doubt]
+        return replace(self, doubt="; ".join(given))
 
     def is_given_by(self, output: object) -> bool:
         """Return whether a step's output is this answer, without what was found out about it later.
@@ -427,7 +430,9 @@ class Answer(Record):
 
     def _with_note(self, text: str) -> str:
         """Return the text of the answer, followed by UNGROUNDED_NOTE if it is ungrounded."""
-        return f"{text} ({UNGROUNDED_NOTE})" if self.ungrounded else text
+        if not self.ungrounded:
+            return text
+        return f"{text} ({UNGROUNDED_NOTE})"
 
     def summary(
         self, names: DisplayNames = NO_NAMES, *, limit: int | None = MAX_SUMMARY_PARTS
@@ -450,7 +455,9 @@ class Answer(Record):
 
         def format_value(position: int) -> str:
             """Return the line of the value at a position."""
-            no_support = NO_SUPPORT if position < MAX_SUPPORTED_ROWS else NOT_LOOKED_FOR
+            no_support = NO_SUPPORT
+            if position >= MAX_SUPPORTED_ROWS:
+                no_support = NOT_LOOKED_FOR
             return _value_with_support(self.values[position], known_names, limit, no_support)
 
         line = one_line(self)
@@ -513,7 +520,8 @@ def add_units(answer: Answer) -> Answer:
     """Return an answer in which a number whose datatype is a unit has the unit's name behind it."""
     if not any(unit_datatype(value.term) for value in answer.values):
         return answer
-    return replace(answer, values=tuple(map(_add_unit, answer.values)))
+    values = tuple(map(_add_unit, answer.values))
+    return replace(answer, values=values)
 
 
 def _add_unit(value: Value) -> Value:
@@ -795,8 +803,7 @@ def count_in_graph(answer: Answer, query: str, graph: Graph) -> Answer:
     number = parse_count(counted)
     [value] = answer.values
     value = replace(value, term=Literal(number), label=str(number))
-    queries = (*answer.queries, query)
-    return replace(answer, values=(value,), queries=queries)
+    return replace(answer, values=(value,), queries=(*answer.queries, query))
 
 
 def count_values(answer: Answer) -> Answer:

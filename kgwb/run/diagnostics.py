@@ -303,7 +303,9 @@ def recorded_call_of(step: Step, kind: str, calls: Iterable[Call]) -> Call | Non
 def describe_change(step: Step, request: JsonObject, before: Call) -> str:
     """Return a text of where a step's request differs from the one before; "" if they are the same."""
     difference = describe_difference(request, before.request)
-    return f"{step.key} asked something else the second time: {difference}" if difference else ""
+    if not difference:
+        return ""
+    return f"{step.key} asked something else the second time: {difference}"
 
 
 def doubt_cut_results(answer: Answer, used_calls: Iterable[Call]) -> Answer:
@@ -539,7 +541,8 @@ def _find_queried(
         iris = dict.fromkeys(_choose_ends(ends, texts, answer))
     for call in used_calls(steps, run.calls):
         if call.kind not in QUERY_KINDS:
-            queried |= dict.fromkeys(SQL_TEXT.findall(call.request.get("query", "")))
+            sent = call.request.get("query", "")
+            queried |= dict.fromkeys(SQL_TEXT.findall(sent))
 
     names = {str(iri): name for iri, name in answer.names}
     names |= names_in_steps(steps, run.calls)
@@ -630,7 +633,8 @@ def _find_candidates(steps: Iterable[Step]) -> Mapping[URIRef, tuple[Candidate, 
 
 def _outputs_put_in(steps: Iterable[Step]) -> str:
     """Return the outputs that a person put in, as JSON, which has each thing and text in quotes."""
-    return json.dumps([to_data(step.output) for step in steps if step.origin == "by hand"])
+    put_in = [to_data(step.output) for step in steps if step.origin == "by hand"]
+    return json.dumps(put_in)
 
 
 def _read_name(
@@ -698,7 +702,8 @@ def _find_name(
             return span, SAME
     if mention and around:
         return spans[0], likenesses[spans[0]]
-    least = min((likeness.distance for likeness in likenesses.values()), default=0)
+    distances = [likeness.distance for likeness in likenesses.values()]
+    least = min(distances, default=0)
     nearest = [span for span in likenesses if likenesses[span].distance == least]
     resemblances = {span: _resemblance(span, labels[0]) for span in nearest}
     name = max(nearest, key=lambda span: resemblances[span], default="")

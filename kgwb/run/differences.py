@@ -274,8 +274,10 @@ def find_difference(
 def describe_difference(now: JsonObject, before: JsonObject) -> str:
     """Return where two requests first differ: "content.temperature 0.5 and not 0.0"; "" for nowhere."""
     place, *parts = _parts_that_differ(now, before)
+    if not place:
+        return ""
     texts = [shorten(repr(part), MAX_DIFFERENCE_CHARS) for part in parts]
-    return f"{place} {' and not '.join(texts)}" if place else ""
+    return f"{place} {' and not '.join(texts)}"
 
 
 def _parts_that_differ(

@@ -77,7 +77,9 @@ class RightAnswer:
 
         def label_with_value(value: str) -> str:
             """Return "LABEL (VALUE)"; the value alone if the label is the same."""
-            return value if labels[value] == value else f"{labels[value]} ({value})"
+            if labels[value] == value:
+                return value
+            return f"{labels[value]} ({value})"
 
         names = tell_apart(labels, (labels.__getitem__, label_with_value))
         return list_first(names[value] for value in self.labels)

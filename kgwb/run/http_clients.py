@@ -269,7 +269,9 @@ def _patch_urllib3(library: Any) -> None:
             address = url
             if url.startswith("/"):  # else the pool is one of a proxy
                 default_port = {"http": 80, "https": 443}.get(pool.scheme)
-                port = "" if pool.port in (None, default_port) else f":{pool.port}"
+                port = ""
+                if pool.port not in (None, default_port):
+                    port = f":{pool.port}"
                 address = f"{pool.scheme}://{pool.host}{port}{url}"
             asked = HttpRequest(method, address, given, content)
 

@@ -66,15 +66,19 @@ def reply_of_body(api: Api, body: str) -> ChatReply:
     events: list[JsonObject] = []
     if text.startswith("{"):
         try:
-            return replace(api.reply_of(json.loads(text)), body=text)
+            reply = api.reply_of(json.loads(text))
+            return replace(reply, body=text)
         except json.JSONDecodeError:
-            events += map(json.loads, filter(str.strip, text.split("\n")))
+            for line in text.split("\n"):
+                if line.strip():
+                    events.append(json.loads(line))
     else:
         for line in text.split("\n"):
             field, _, data = line.partition(":")
             if field == "data" and data.strip() != "[DONE]":
                 events.append(json.loads(data))
-    return replace(api.reply_of(api.whole_of(events)), body=body)
+    reply = api.reply_of(api.whole_of(events))
+    return replace(reply, body=body)
 
 
 def body_of_reply(api: Api, reply: ChatReply, *, is_streamed: bool) -> tuple[str, str]:
@@ -95,7 +99,9 @@ def body_of_reply(api: Api, reply: ChatReply, *, is_streamed: bool) -> tuple[str
 
 def _event_text(event: JsonObject) -> str:
     """Return an event of a stream as text; its name is its type, if it has one."""
-    name = f"event: {event['type']}\n" if "type" in event else ""
+    name = ""
+    if "type" in event:
+        name = f"event: {event['type']}\n"
     return f"{name}data: {json.dumps(event)}\n\n"
 
 
@@ -129,7 +135,9 @@ def shown_text(content: str) -> str:
     """Return the content of a recorded message as people read it: of a list of texts, the texts."""
     fields = fields_of_text(content)
     texts = _joined_texts(fields.get("content"))
-    return texts if isinstance(texts, str) and len(fields) == 1 else content
+    if isinstance(texts, str) and len(fields) == 1:
+        return texts
+    return content
 
 
 def _without(data: JsonObject, *names: str) -> JsonObject:
@@ -305,7 +313,10 @@ def _text_of_output(output: list[JsonObject]) -> str | None:
     contents: list[JsonObject] = []
     for item in output:
         content = item.get("content")
-        contents += content if isinstance(content, list) and content else [item]
+        if isinstance(content, list) and content:
+            contents += content
+        else:
+            contents.append(item)
     if [content.get("type") for content in contents] != ["output_text"]:
         return None
     return str(contents[0]["text"])

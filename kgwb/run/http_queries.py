@@ -125,12 +125,15 @@ def write_result(query: WebQuery, recorded: Any) -> tuple[bytes, str]:
     """
     wanted = query.wanted_formats
     if query.kind == "construct":
-        media_type = GRAPH_FORMATS[wanted[0] if wanted else "turtle"]
+        form = wanted[0] if wanted else "turtle"
+        media_type = GRAPH_FORMATS[form]
         quads: Any = map(to_ox, recorded)
         body = pyoxigraph.serialize(quads, format=rdf_format(media_type))
         return body or b"", media_type
-    media_type = RESULT_FORMATS[wanted[0] if wanted else "json"]
-    return result_of(query.form, recorded).serialize(format=media_type) or b"", media_type
+    form = wanted[0] if wanted else "json"
+    media_type = RESULT_FORMATS[form]
+    body = result_of(query.form, recorded).serialize(format=media_type)
+    return body or b"", media_type
 
 
 # Results of rdflib

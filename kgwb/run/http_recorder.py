@@ -252,16 +252,20 @@ def _model_reply(
         try:
             if reply.status == 200:
                 text = reply.body.decode("utf-8", "replace")
-                return reply_of_body(api, mask_secrets(text, _secrets_of(request)))
+                masked = mask_secrets(text, _secrets_of(request))
+                return reply_of_body(api, masked)
         except UNREADABLE:
             pass  # the client says what is wrong with it
         raise _NoResult(reply, is_edited=is_edited)
 
     address, _, _ = request.url.partition("?")
     url = address.removesuffix(api.path)
-    server = "" if url == api.url else f"@{mask_url(url)}/"
+    server = ""
+    if url != api.url:
+        server = f"@{mask_url(url)}/"
     name = f"{api.provider}:{data.get('model', '')}{server}"
-    asked = ChatRequest(TASK, messages, options=mask_data(api.options_of(data)))
+    options = mask_data(api.options_of(data))
+    asked = ChatRequest(TASK, messages, options=options)
     _, reply = run.chat(asked, ClientModel(name, url, send))
     is_streamed = data.get("stream", api.provider == "ollama")
     body, content_type = body_of_reply(api, reply, is_streamed=is_streamed)

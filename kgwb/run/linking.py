@@ -73,8 +73,10 @@ class VertexReply(Reply):
 
     def find_problem(self, candidates: Sequence[Candidate]) -> str:
         """Return a problem unless number and label are those of one candidate, or 0 and blank."""
+        if self.number == 0 and self.label.strip():
+            return "number 0 means none, but a label is given"
         if self.number == 0:
-            return "number 0 means none, but a label is given" if self.label.strip() else ""
+            return ""
         return _find_number_problem(self.number, self.label, candidates)
 
 
@@ -235,7 +237,8 @@ def _describe_best(
         best = candidates[:MAX_DOUBTFUL]
     elif exact and keeps_longer:
         longer = [found for found in candidates if is_longer_form(found.label, entity)]
-        best = [*exact, *(found for found in longer[:MAX_LONGER] if found not in exact)]
+        others = [found for found in longer[:MAX_LONGER] if found not in exact]
+        best = exact + others
     elif exact:
         best = exact
     best = best[: run.settings.shown_candidates]
@@ -247,8 +250,13 @@ def _describe_best(
     described = []
     for candidate in best:
         types, description = descriptions[candidate.iri]
-        names = relations.get(candidate.iri, ())
-        described.append(replace(candidate, types=types, description=description, relations=names))
+        with_description = replace(
+            candidate,
+            types=types,
+            description=description,
+            relations=relations.get(candidate.iri, ()),
+        )
+        described.append(with_description)
     return described
 
 
@@ -295,8 +303,10 @@ def find_relation_names(iris: Sequence[URIRef], run: Run) -> dict[URIRef, tuple[
             ending = INCOMING if str(direction) == "in" else ""
             found.append((vertex, predicate, ending))
     names = run.kg.names([predicate for _, predicate, _ in found])
-    in_order = sorted((ending, names[predicate], vertex) for vertex, predicate, ending in found)
-    for ending, name, vertex in in_order:
+    in_order = []
+    for vertex, predicate, ending in found:
+        in_order.append((ending, names[predicate], vertex))
+    for ending, name, vertex in sorted(in_order):
         names_by_vertex[vertex][f"{name}{ending}"] = None
     return {iri: tuple(names) for iri, names in names_by_vertex.items()}
 
@@ -605,7 +615,8 @@ def make_link_rung(vertices: Mapping[str, URIRef], run: Run, gold: GoldQuery) ->
         vertex = find_candidate(iri, candidates)
         if vertex is None:
             blamed = "entity_retriever"
-            vertex = Candidate(iri, gold.names.get(f"<{iri}>", str(iri)))
+            name = gold.names.get(f"<{iri}>", str(iri))
+            vertex = Candidate(iri, name)
         links[f"entity_linking[{entity}]"] = Link(entity, vertex, candidates, "gold")
     return Rung(blamed, links) if links else None
 

@@ -275,7 +275,8 @@ class Run(Engine):
 
     def step_back(self, steps: int = 1) -> Run:
         """Go back to where so many steps fewer were done. Returns and raises what ``go`` does."""
-        return self._run(StopCondition(max(self.position - steps, 0)))
+        count = max(self.position - steps, 0)
+        return self._run(StopCondition(count))
 
     async def go_async(self, until: str | int | None = None, *, before: str | None = None) -> Run:
         """Do what ``go`` does without blocking the event loop, for notebooks that await.
@@ -632,7 +633,9 @@ class Run(Engine):
         key = self._key_of_call(step, number, messages)
         if isinstance(messages, str):
             messages = messages_from_text(messages)
-        sent = None if messages is None else tuple(messages)
+        sent = None
+        if messages is not None:
+            sent = tuple(messages)
         put_or_remove(self.edited_messages, (key, number), sent)
         return self._edited([key], **messages_entry(key, number, sent))
 
@@ -784,7 +787,8 @@ class Run(Engine):
         """
         self.system.agent_spec(step)
         copy = self.fork(prompts=prompts or self.prompts)
-        copy._run(StopCondition(after=frozenset({step}), preview_of=step))
+        stop_condition = StopCondition(after=frozenset({step}), preview_of=step)
+        copy._run(stop_condition)
         return copy.execution.previewed_request
 
     def fork_to_ask(self, step: str, model: ChatModel, *, prompts: Prompts | None = None) -> Run:

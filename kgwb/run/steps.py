@@ -270,7 +270,9 @@ class RecordedGraph:
     @property
     def whole_graph(self) -> Graph:
         """The graph without muting, see Graph; in a replay this one."""
-        return self if self.inner is None else self.inner.whole_graph
+        if self.inner is None:
+            return self
+        return self.inner.whole_graph
 
     def without(self, *triples: Triple) -> RecordedGraph:
         """Return this graph, read as if it did not have these triples either; see Graph.
@@ -291,7 +293,9 @@ class RecordedGraph:
     @property
     def muted_data(self) -> JsonObject:
         """The muted triples as JSON data of a request or a header; without any, no data."""
-        return {"muted": to_data(self.muted, Triples)} if self.muted else {}
+        if not self.muted:
+            return {}
+        return {"muted": to_data(self.muted, Triples)}
 
     def _call(self, kind: str, request: JsonObject, *arguments: Any) -> Any:
         """Return the recorded result of a request, else ask the graph, and record what it returns.
@@ -470,7 +474,9 @@ class Step:
     @property
     def live_seconds(self) -> float:
         """How long it takes with its calls made: the recorded seconds, if it was replayed."""
-        return self.seconds if self.recorded_seconds is None else self.recorded_seconds
+        if self.recorded_seconds is None:
+            return self.seconds
+        return self.recorded_seconds
 
     @property
     def model_calls(self) -> list[Call]:
@@ -609,20 +615,25 @@ class Totals:
         model_calls = [call for call in calls if call.kind == "model"]
         graph_kinds = QUERY_KINDS | SEARCH_KINDS | {"names"}
         kinds = Counter(call.kind for call in calls)
-        replies = [call.result for call in model_calls]
-        uncounted = [c for c in model_calls if not c.result.is_counted(c.request["model"])]
+        graph_calls = [call for call in calls if call.kind in graph_kinds]
+        replies = []
+        uncounted_calls = 0
+        for call in model_calls:
+            replies.append(call.result)
+            if not call.result.is_counted(call.request["model"]):
+                uncounted_calls += 1
         return cls(
             model_calls=len(model_calls),
             live_model_calls=live_model_calls,
             prompt_tokens=sum(reply.prompt_tokens for reply in replies),
             completion_tokens=sum(reply.completion_tokens for reply in replies),
-            uncounted_calls=len(uncounted),
+            uncounted_calls=uncounted_calls,
             queries=sum(kinds[kind] for kind in QUERY_KINDS),
             searches=sum(kinds[kind] for kind in SEARCH_KINDS),
             seconds=seconds,
             recorded_seconds=recorded_seconds,
             model_seconds=sum(call.seconds for call in model_calls),
-            graph_seconds=sum(call.seconds for call in calls if call.kind in graph_kinds),
+            graph_seconds=sum(call.seconds for call in graph_calls),
         )
 
     def __str__(self) -> str:

@@ -106,7 +106,8 @@ def load_run(
     else:
         try:
             # It is only looked up by its name: nothing is imported on a file's word.
-            run_system = load_system(str(header.get("system", "chatty_kg")))
+            name = str(header.get("system", "chatty_kg"))
+            run_system = load_system(name)
         except SettingError as exc:
             return read_only_run(path, _describe_missing_system(header, exc))
     models = open_model(model) if isinstance(model, str) else model
