@@ -129,6 +129,41 @@ def test_a_job_that_does_not_end_well_takes_no_other_with_it(tmp_path: Path, end
     assert {json.loads(line)["job"] for line in process.stdout.splitlines()} == {0, 2}
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="a copy's memory is limited on Linux")
+def test_memory_that_an_earlier_job_has_kept_is_no_problem_of_a_later_answer(
+    tmp_path: Path,
+) -> None:
+    lab = tmp_path / "keeps.py"
+    lab.write_text(
+        "from kgwb.labs.rechecking import MEMORY_BYTES\nfrom kgwb.labs.tasks import Lab\n"
+        "PAGES = int(open('/proc/self/statm').read().split()[0])\n"
+        "MOST = (MEMORY_BYTES - 4096 * PAGES) * 6 // 10\nKEPT = []\n"
+        "LAB = Lab('keeps', 'Keeps')\n@LAB.task('One')\n"
+        "def check(number: int) -> str:\n    taken = bytearray(MOST)\n"
+        "    if number == 1:\n        KEPT.append(taken)\n    return ''\n"
+    )
+    keeps, takes = (["keeps.1", json.dumps({"value": value})] for value in (1, 2))
+    request = {
+        "lab": str(lab),
+        "language": "",
+        "processor_s": 10,
+        "jobs": [[keeps], [takes], [takes]],
+    }
+    program = (
+        "import os; os.cpu_count = lambda: 1; from kgwb.labs import rechecking; rechecking.main()"
+    )
+    process = subprocess.run(
+        [sys.executable, "-c", program],
+        input=json.dumps(request),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    results = [json.loads(line) for line in process.stdout.splitlines()]
+    assert [(result["job"], result["problem"]) for result in results] == [(0, ""), (2, "")]
+
+
 @pytest.mark.parametrize(
     ("place", "student_id", "late"),
     [

@@ -143,13 +143,15 @@ def check_job(lab: Lab, number: int, job: Job, output: int) -> None:
 
     The line has the number of the job, the place of the answer, and what is wrong with it, "" if
     nothing, cut at MAX_PROBLEM_CHARS. For a check that fails in itself it has the end of the
-    traceback.
+    traceback. Raises CheckFailedError if the memory does not suffice.
     """
     for position, (task, data) in enumerate(job):
         stored = StoredAnswer.model_validate_json(data)
         try:
             problem = check_with_hidden(lab.tasks[task], stored)[:MAX_PROBLEM_CHARS]
         except CheckFailedError as exc:
+            if isinstance(exc.__cause__, MemoryError):  # an earlier job may have kept the memory
+                raise
             traceback = format_exc()[-MAX_TRACEBACK_CHARS:]
             problem = f"{exc}\n{traceback}"
         result = {"job": number, "answer": position, "problem": problem}
