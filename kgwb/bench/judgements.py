@@ -1012,9 +1012,11 @@ class ErrorAnalysis:
             for category in self._categories_of(id_):
                 examples.setdefault(category, self.results.rows[id_]["question"])
         rows = []
-        for category in filter(examples.get, self.sample.categories):
-            shares = [_show_share(category, codings) for codings in self.codings.values()]
-            rows.append((category, *shares, shorten(single_line(examples[category]))))
+        for category in self.sample.categories:
+            if category in examples:
+                shares = [_show_share(category, codings) for codings in self.codings.values()]
+                example = single_line(examples[category])
+                rows.append((category, *shares, shorten(example)))
         return Table(("category", *self.codings, "example"), rows)
 
     def _categories_of(self, id_: str) -> set[str]:

@@ -559,9 +559,11 @@ class RetryExperiment:
         Empty for a question outside of dialogues; turns that were not answered are left out.
         """
         dialogue = Dialogue()
+        if question.dialogue is None:
+            return dialogue
         for row in self.earlier_results.rows.values():
             is_earlier = row.get("turn", 0) < question.turn
-            if question.dialogue and row.get("dialogue") == question.dialogue and is_earlier:
+            if row.get("dialogue") == question.dialogue and is_earlier:
                 dialogue = add_remembered_turn(dialogue, row)
         return dialogue
 

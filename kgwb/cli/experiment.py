@@ -324,21 +324,25 @@ class ExperimentCommand(WorkArguments):
         Sets that are not at hand are skipped, unless ``sets`` names them. Raises InputError if a
         named set, all sets, or the graph of a set are missing, and for an unknown configuration.
         """
-        wanted_sets = self.sets.split(",") if self.sets else ()
+        wanted_sets: Sequence[str] = ()
+        if self.sets is not None:
+            wanted_sets = self.sets.split(",")
+        set_names = self._choose("question set", wanted_sets, experiment.sets)
         configurations = {each.name: each for each in experiment.configurations}
         chosen = self._choose("configuration", self.configuration, configurations)
         parts = []
-        for set_name in self._choose("question set", wanted_sets, experiment.sets):
+        for set_name in set_names:
             question_set = paper.sets[set_name]
             file = find_question_file(question_set, self.data)
             if file is None:
-                if self.sets:
+                if wanted_sets:
                     raise InputError(
                         f"the folder {self.data} has no question set {question_set.file}",
                         hint=f"get it from {question_set.origin}",
                     )
                 continue
-            for configuration in map(configurations.__getitem__, chosen):
+            for name in chosen:
+                configuration = configurations[name]
                 command = self._make_command(paper, question_set, set_name, file, configuration)
                 parts.append(_Part(set_name, file, configuration, command))
         if not parts:

@@ -164,3 +164,13 @@ def test_the_command_draws_a_sample_with_categories_of_ones_own(
     command = ["errors", "r", "--sample", "4", "--by", "kind", "--category", "wording"]
     assert main(command) == 0
     assert "4 of 10 lost questions, by kind, seed 0" in capsys.readouterr().out
+
+
+def test_a_category_is_listed_also_if_its_example_is_an_empty_question(
+    measured: LoadedResults,
+) -> None:
+    measured.rows["1"]["question"] = ""
+    sample = draw_sample(measured, 10, categories=["wording"])
+    add_coding(measured, sample, "ann", "1", "wording")
+    [row] = ErrorAnalysis.read(measured).make_category_table().rows
+    assert row[0] == "wording"

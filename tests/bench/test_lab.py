@@ -185,6 +185,19 @@ def test_an_agent_that_matters_is_named_with_the_earlier_turn_that_was_answered_
     assert "after another answer to: Who directed Stalker?" in page
 
 
+def test_the_turns_of_a_dialogue_without_a_name_are_replayed_from_the_store(
+    graph: Graph, questions: list[BenchQuestion], tmp_path: Path
+) -> None:
+    turns = []
+    for question in questions:
+        if question.dialogue == "films-stalker":
+            turns.append(question.model_copy(update={"dialogue": ""}))
+    measure(tmp_path, graph, Counting(), turns)
+    lab = RetryExperiment(tmp_path, kg=graph)
+    for question in turns:
+        assert len(lab.load_run(question).dialogue.turns) == question.turn - 1
+
+
 def test_lost_questions_are_asked_and_as_many_that_were_right_with_the_turns_before(
     measured: Path, graph: Graph
 ) -> None:

@@ -335,6 +335,7 @@ def test_a_missing_set_or_graph_is_named_with_its_origin(tmp_path: Path, capsys:
         ([], "--graph yago="),  # its questions are at hand now
         (["--configuration", "none"], "'none'"),
         (["--sets", "mars"], "lc-quad-1, qald-9, yago"),
+        (["--sets", ""], "no question set ''"),
     ):
         assert main([*command, *options]) == 2
         assert said in capsys.readouterr().err
