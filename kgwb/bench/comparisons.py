@@ -154,8 +154,9 @@ class ResultsComparison:
             new_row = after.rows.get(id_)
             if new_row and row["gold"] is not None and new_row["gold"] is not None:
                 outcomes[id_] = _outcome_of(row, new_row)
-        in_order = sorted(outcomes, key=lambda id_: list(OUTCOME_STATES).index(outcomes[id_]))
-        self.outcomes = {id_: outcomes[id_] for id_ in in_order}
+        order = list(OUTCOME_STATES)
+        in_order = sorted(outcomes.items(), key=lambda item: order.index(item[1]))
+        self.outcomes = dict(in_order)
         """The outcome of each question with gold in both, by its id, in the order of OUTCOME_STATES."""
         self.counts = Counter(self.outcomes.values())
         """The number of questions by outcome."""
@@ -220,9 +221,11 @@ class ResultsComparison:
         agent = agent_of_key(difference.key)
         if changed_turn is not None and not difference.has_same_inputs:
             change = replace(change, earlier_turn=changed_turn.after)
+            agent = changed_turn.agent
             own_difference = differences.first_own_difference
-            agent = agent_of_key(own_difference.key) if own_difference else changed_turn.agent
-            difference = own_difference or difference
+            if own_difference:
+                agent = agent_of_key(own_difference.key)
+                difference = own_difference
         return replace(change, first_difference=difference, agent=varying_agent or agent)
 
     def _compare_runs(self, row: BenchRow, new_row: BenchRow) -> Differences | None:
@@ -254,7 +257,8 @@ class ResultsComparison:
             counts = agents[agent]
             return -counts["fixed"] - counts["broken"], agent
 
-        return {agent: agents[agent] for agent in sorted(agents, key=effect_then_name)}
+        in_order = sorted(agents, key=effect_then_name)
+        return {agent: agents[agent] for agent in in_order}
 
     # --- in words
 
@@ -357,12 +361,18 @@ class ResultsComparison:
 
     def _describe_assertions(self) -> str:
         """Return of how many questions all assertions hold before and after the change; "" without any."""
-        shared = self.after.rows.keys() & self.before.rows.keys()
-        before, _ = count_held(map(self.before.rows.__getitem__, shared))
-        after, asserted = count_held(map(self.after.rows.__getitem__, shared))
+        rows = []
+        new_rows = []
+        for id_, row in self.before.rows.items():
+            if id_ in self.after.rows:
+                rows.append(row)
+                new_rows.append(self.after.rows[id_])
+        before, _ = count_held(rows)
+        after, asserted = count_held(new_rows)
         if not asserted:
             return ""
-        return f"assertions hold of {before} → {after} of {pluralize(asserted, 'question')}"
+        count = pluralize(asserted, "question")
+        return f"assertions hold of {before} → {after} of {count}"
 
     def _find_new_versions(self) -> Iterator[str]:
         """Yield a remark for each model of which a version answered after the change that had not before.
@@ -373,7 +383,8 @@ class ResultsComparison:
             earlier = self.before.served_models.get(model, [])
             new = [version for version in versions if version not in earlier]
             if earlier and new:
-                yield f"{model} is another version now: {', '.join(new)}; it was {', '.join(earlier)}"
+                now, before = ", ".join(new), ", ".join(earlier)
+                yield f"{model} is another version now: {now}; it was {before}"
 
     def _describe_other_answers(self) -> str:
         """Return how many questions differ first at a call that was answered otherwise, and at which agents.
@@ -415,9 +426,10 @@ class ResultsComparison:
         """
         prompts = self.before.config.get("prompts") or {}
         new_prompts = self.after.config.get("prompts") or {}
-        names = [
-            name for name in prompts | new_prompts if prompts.get(name) != new_prompts.get(name)
-        ]
+        names = []
+        for name in prompts | new_prompts:
+            if prompts.get(name) != new_prompts.get(name):
+                names.append(name)
         texts = load_prompt_texts(self.before, names)
         new_texts = load_prompt_texts(self.after, names)
         for name in names:
@@ -467,10 +479,13 @@ class ResultsComparison:
             if sample is not None:
                 samples.append(sample)
         samples.sort(key=lambda sample: len(sample.ids))
-        for sample in samples[1:]:
-            if sample.right_weight != 1 and not samples[0].ids <= sample.ids:
+        if not samples:
+            return None
+        smallest, *others = samples
+        for sample in others:
+            if sample.right_weight != 1 and not smallest.ids <= sample.ids:
                 return QuestionSample()
-        return samples[0] if samples else None
+        return smallest
 
     def _compare_scores(self, measure: str) -> ScoreComparison:
         """Compare a measure of all questions before and after.
@@ -479,7 +494,9 @@ class ResultsComparison:
         InputError if there is nothing to compare.
         """
         rows, new_rows, right_weight = self._list_compared_rows()
-        drawn_by = [*self._drawn_by.rows.values()] if self._drawn_by else None
+        drawn_by = None
+        if self._drawn_by:
+            drawn_by = list(self._drawn_by.rows.values())
         return compare_results(
             rows, new_rows, measure, right_weight=right_weight, drawn_by=drawn_by
         )
@@ -494,7 +511,8 @@ class ResultsComparison:
         for comparison in self._side_by_side:
             with suppress(InputError):
                 p_values[comparison] = comparison.compare_scores(measure).p_value
-        return holm_adjusted([*p_values.values()])[0], len(p_values)
+        own, *_ = holm_adjusted(list(p_values.values()))
+        return own, len(p_values)
 
     def _compare_measure(self, measure: str) -> ComparedMeasure:
         """Return a measure before and after as texts. Raises what ``compare_scores`` raises."""
@@ -511,10 +529,17 @@ class ResultsComparison:
             sides = []
             for results in (self.before, self.after):
                 rows = [row for id_, row in results.rows.items() if id_ in ids]
-                sides.append(str(QuestionGroup("", rows).estimate(measure)))
+                group = QuestionGroup("", rows)
+                sides.append(str(group.estimate(measure)))
             before, after = sides
         difference = f"{comparison.difference:+.3f} [{low:+.3f}, {high:+.3f}]"
-        return ComparedMeasure(questions, before, after, difference, self._describe_chance(measure))
+        return ComparedMeasure(
+            questions=questions,
+            before=before,
+            after=after,
+            difference=difference,
+            chance=self._describe_chance(measure),
+        )
 
     def judge(self, measure: str) -> str:
         """Return whether a difference is MORE_THAN_CHANCE, MAY_BE_CHANCE or NO_DIFFERENCE, by the adjusted p-value.
@@ -553,7 +578,8 @@ class ResultsComparison:
         name = self.after.name
         rows = []
         for measure, label in INTERVAL_MEASURES.items():
-            rows.append((name, label, *self.compare_measure(measure)))
+            compared = self.compare_measure(measure)
+            rows.append((name, label, *compared))
         headers = ("", "measure", "questions", self.before.name, name, "difference", "")
         return Table(headers, rows)
 
@@ -565,8 +591,10 @@ class ResultsComparison:
         rows = []
         for agent, counts in (*self.by_agent.items(), ("all questions", self.counts)):
             name = display_name(agent) or "none"
-            rows.append([name, *map(counts.__getitem__, self.shown_outcomes)])
-        return Table(("first decision that differs", *self.shown_outcomes), rows)
+            cells = [counts[outcome] for outcome in self.shown_outcomes]
+            rows.append((name, *cells))
+        headers = ("first decision that differs", *self.shown_outcomes)
+        return Table(headers, rows)
 
     def make_loss_table(self) -> Table:
         """Return a table with a row for each agent: how many answers it lost before and after, by the ladder.
@@ -577,10 +605,14 @@ class ResultsComparison:
         """
         columns = []
         for results in (self.before, self.after):
-            losses = filter(None, map(results.losses_by_id.get, self.outcomes))
-            answers = map(results.rows.__getitem__, self.outcomes)
-            is_known = results.losses_by_id or not any(map(is_lost, answers))
-            columns.append((Counter(map(agent_or_reason, losses)), is_known))
+            counts: Counter[str] = Counter()
+            is_known = True
+            for id_ in self.outcomes:
+                if id_ in results.losses_by_id:
+                    counts[agent_or_reason(results.losses_by_id[id_])] += 1
+                elif not results.losses_by_id and is_lost(results.rows[id_]):
+                    is_known = False
+            columns.append((counts, is_known))
         rows = []
         for agent in distinct_keys(counts for counts, _ in columns):
             cells = [counts[agent] if is_known else NOT_LOCATED for counts, is_known in columns]
@@ -590,8 +622,10 @@ class ResultsComparison:
     def group_changes(self) -> dict[str, dict[str, list[QuestionChange]]]:
         """Return the changes by their outcomes and agents, as far as they occur, in the order of OUTCOME_STATES."""
         groups: dict[str, dict[str, list[QuestionChange]]] = {}
-        for change in filter(lambda change: is_shown(change.after), self.changes):
-            groups.setdefault(change.outcome, {}).setdefault(change.agent, []).append(change)
+        for change in self.changes:
+            if is_shown(change.after):
+                by_agent = groups.setdefault(change.outcome, {})
+                by_agent.setdefault(change.agent, []).append(change)
         return groups
 
 
@@ -747,7 +781,8 @@ def load_prompt_texts(results: LoadedResults, names: Collection[str]) -> dict[st
         file = find_run_file(results.folder, row)
         if file is not None:
             with suppress(KgwbError):
-                prompts: Mapping[str, Any] = next(RunFile(file).entries()).get("prompts", {})
+                first_entry = next(RunFile(file).entries())
+                prompts: Mapping[str, Any] = first_entry.get("prompts", {})
                 for name in prompts.keys() & names:
                     texts.setdefault(name, str(prompts[name]))
     return {name: texts[name] for name in names if name in texts}
@@ -767,10 +802,12 @@ def make_grid_table(comparisons: Sequence[ResultsComparison]) -> Table:
     legend: dict[str, str] = {}
     grid: dict[tuple[str, str], ResultsComparison] = {}
     places = []
-    for results in (comparisons[0].before, *(comparison.after for comparison in comparisons)):
+    all_results = [comparison.after for comparison in comparisons]
+    for results in (comparisons[0].before, *all_results):
         prompts = str(results.config.get("prompts"))
-        named = [part for part in results.name.split(", ") if part.startswith("prompts=")]
-        legend.setdefault(prompts, (named or [results.name])[0])
+        names = [part for part in results.name.split(", ") if part.startswith("prompts=")]
+        names.append(results.name)
+        legend.setdefault(prompts, names[0])
         places.append((prompts, results.describe_models()))
     (first_prompts, first_models), *others = places
     for place, comparison in zip(others, comparisons, strict=True):
@@ -779,17 +816,20 @@ def make_grid_table(comparisons: Sequence[ResultsComparison]) -> Table:
     if min(len(legend), len(columns)) < 2:
         return Table(("F1",), ())
     rows = []
-    names = []
+    descriptions = []
     for letter, prompts in zip(ascii_uppercase, legend, strict=False):
-        names.append(f"{letter}: {legend[prompts]}")
+        descriptions.append(f"{letter}: {legend[prompts]}")
         row = [f"prompts {letter}"]
         for models in columns:
-            alone = [grid.get((prompts, first_models)), grid.get((first_prompts, models))]
-            row.append(_describe_cell(grid.get((prompts, models)), alone))
+            both = grid.get((prompts, models))
+            prompts_alone = grid.get((prompts, first_models))
+            models_alone = grid.get((first_prompts, models))
+            row.append(_describe_cell(both, [prompts_alone, models_alone]))
         rows.append(row)
     with suppress(InputError):
-        rows[0][1] = f"{comparisons[0].compare_scores('f1').first:.3f}, measured first"
-    return Table(("F1", *columns), rows, "; ".join(names))
+        first_f1 = comparisons[0].compare_scores("f1").first
+        rows[0][1] = f"{first_f1:.3f}, measured first"
+    return Table(("F1", *columns), rows, "; ".join(descriptions))
 
 
 def _describe_cell(
@@ -849,7 +889,8 @@ class SystemAnswer:
         answer = self.run.answer
         if answer is None:
             return frozenset(), ""
-        return frozenset(value.terms for value in answer.values), answer.text or answer.reason
+        terms = frozenset(value.terms for value in answer.values)
+        return terms, answer.text or answer.reason
 
 
 @dataclass(frozen=True, repr=False)
@@ -878,10 +919,13 @@ class SystemComparison:
 
     def _repr_html_(self) -> str:
         """Return the question and both tables as HTML with their style, for a notebook."""
-        title = h.tag("h2", shorten(self.question, 1000), class_="question grow")
-        tables = (self._make_answer_table(MAX_HTML_CHARS), self._make_support_table())
-        rendered = (table.render() for table in tables)
-        return h.static_section(h.div("head", title), h.div("body stack", *rendered))
+        question = shorten(self.question, 1000)
+        title = h.tag("h2", question, class_="question grow")
+        answers = self._make_answer_table(MAX_HTML_CHARS).render()
+        support = self._make_support_table().render()
+        head = h.div("head", title)
+        body = h.div("body stack", answers, support)
+        return h.static_section(head, body)
 
     def _make_answer_table(self, max_chars: int) -> Table:
         """Return a table with a column for each system: its answer, state, support, and cost.
@@ -893,12 +937,17 @@ class SystemComparison:
         texts = self._write_answers()
         columns = []
         for answer in self.answers:
-            columns.append(self._describe_answer(answer, texts[answer.terms], shared_count))
-        rows = []
-        for name in columns[0] if columns else ():
-            cells = (shorten(single_line(column[name]), max_chars) for column in columns)
-            rows.append((name, *cells))
-        return Table(("", *(answer.system for answer in self.answers)), rows)
+            column = self._describe_answer(answer, texts[answer.terms], shared_count)
+            columns.append(column)
+        rows: list[list[str]] = []
+        for name in distinct_keys(columns):
+            row = [name]
+            for column in columns:
+                text = single_line(column[name])
+                row.append(shorten(text, max_chars))
+            rows.append(row)
+        systems_asked = [answer.system for answer in self.answers]
+        return Table(("", *systems_asked), rows)
 
     def _write_answers(self) -> dict[AnswerTerms, str]:
         """Return the text of each different answer, by its terms.
@@ -926,11 +975,14 @@ class SystemComparison:
         elif run.answer is not None:
             cells["state"] = state_of_output(run, run.answer)
         if has_gold:
-            cells["F1"] = "–" if answer.f1 is None else f"{answer.f1:.2f}"
+            cells["F1"] = "–"
+            if answer.f1 is not None:
+                cells["F1"] = f"{answer.f1:.2f}"
         cells["support"] = self._describe_support(answer)
         cells["shared by all"] = shared_count if answer.support else ""
         cells["model calls"] = totals.model_calls
-        cells["tokens"] = f"{totals.prompt_tokens + totals.completion_tokens:,}"
+        tokens = totals.prompt_tokens + totals.completion_tokens
+        cells["tokens"] = f"{tokens:,}"
         cells["time"] = format_seconds(totals.seconds)
         times = sum_seconds_by_stage(run.system, run.steps, totals.seconds)
         waiting_s = sum(time.model_seconds for time in times.values())
@@ -960,13 +1012,17 @@ class SystemComparison:
         """
         counts: Counter[Triple] = Counter()
         for answer in self.answers:
-            counts.update(list(dict.fromkeys(answer.support)))
+            triples = dict.fromkeys(answer.support)
+            counts.update(list(triples))
         format_by_name = partial(format_triple, names=self.names)
         texts = tell_apart(counts, (format_by_name, _format_in_full))
         rows = []
         for triple, _ in counts.most_common():
-            marks = ("yes" if triple in answer.support else "" for answer in self.answers)
-            rows.append((single_line(texts[triple]), *marks))
+            row = [single_line(texts[triple])]
+            for answer in self.answers:
+                is_support = triple in answer.support
+                row.append("yes" if is_support else "")
+            rows.append(row)
         systems_asked = (answer.system for answer in self.answers)
         return Table(("triples that support an answer", *systems_asked), rows)
 
@@ -1028,9 +1084,11 @@ def _compare_answers(question: str, answers: Sequence[SystemAnswer]) -> SystemCo
     for answer in answers:
         counts[answer.system] += 1
         count = counts[answer.system]
-        name = f"{answer.system}#{count}" if count > 1 else answer.system
+        name = answer.system
+        if count > 1:
+            name += f"#{count}"
         named.append(replace(answer, system=name))
-        names = {**answer.run.display_names(), **names}
+        names = answer.run.display_names() | names
     return SystemComparison(question, tuple(named), names)
 
 
@@ -1068,8 +1126,11 @@ def _find_blamed_agent(setup: Setup, run: Run, question: BenchQuestion) -> str:
     If it is not known, the reason is returned; "not known" without a gold query or gold decisions.
     Models may be asked.
     """
-    gold_query = load_gold_query(question, setup.kg) if setup.system.gold else None
+    gold_query = None
+    if setup.system.gold:
+        gold_query = load_gold_query(question, setup.kg)
     if gold_query is None:
         return "not known"
-    loss = apply_rungs(run.fork(), gold_query, question, setup, RunCanceller())
+    forked = run.fork()
+    loss = apply_rungs(forked, gold_query, question, setup, RunCanceller())
     return str(loss.get("agent") or loss["why"])

@@ -237,8 +237,10 @@ def list_served_models(calls: Iterable[Call]) -> dict[str, list[str]]:
         if call.kind != "model":
             continue
         name = call.request["model"]
-        texts = (call.result.model, call.result.fingerprint)
-        said = [text for text in texts if text and not name.endswith(text)]
+        said = []
+        for text in (call.result.model, call.result.fingerprint):
+            if text and not name.endswith(text):
+                said.append(text)
         if said:
             versions[name].add(", ".join(said))
     return {name: sorted(texts) for name, texts in versions.items()}
@@ -251,7 +253,10 @@ def merge_versions(
     merged: dict[str, list[str]] = {}
     for versions_by_name in (first, second):
         for name, versions in versions_by_name.items():
-            merged[name] = list(dict.fromkeys([*merged.get(name, ()), *versions]))
+            known = merged.setdefault(name, [])
+            for version in versions:
+                if version not in known:
+                    known.append(version)
     return merged
 
 
@@ -346,7 +351,9 @@ class Budget:
 
         Raises InputError for another name, or a limit that is not a number above 0.
         """
-        self.limits = {name: _parse_limit(name, limit) for name, limit in limits.items()}
+        self.limits = {}
+        for name, limit in limits.items():
+            self.limits[name] = _parse_limit(name, limit)
         self.prices = prices or load_prices()
         self.used = dict.fromkeys(self.limits, 0.0)
         self._counted: set[tuple[Path, str, float]] = set()

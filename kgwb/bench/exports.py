@@ -290,7 +290,8 @@ def write_junit(path: Path, suites: Sequence[Suite], conditions: Sequence[Condit
     listed = []
     for suite in suites:
         cases = [*suite.cases, *_cases_of_conditions(suite, conditions)]
-        listed.append((suite.name, cases, Counter(case.state for case in cases)))
+        states = Counter(case.state for case in cases)
+        listed.append((suite.name, cases, states))
     text = render_template("bench/templates/junit.xml", suites=listed, attribute=_attribute)
     _write(path, f"{text}\n")
 
@@ -303,10 +304,14 @@ def _attribute(text: str) -> Html:
 def _cases_of_conditions(suite: Suite, conditions: Sequence[Condition]) -> Iterator[Case]:
     """Yield a case for each condition, which fails if the suite meets it."""
     for condition in conditions:
-        state = FAILURE if condition.is_met(suite.figures) else PASSED
+        is_met = condition.is_met(suite.figures)
+        state = FAILURE if is_met else PASSED
+        shown = "not known"
         value = suite.figures.get(condition.figure)
-        shown = "not known" if value is None else f"{value:.4g}"
-        yield Case(str(condition), "--fail-if", state, "met", f"{condition} (it is {shown})", 0)
+        if value is not None:
+            shown = f"{value:.4g}"
+        text = f"{condition} (it is {shown})"
+        yield Case(str(condition), "--fail-if", state, "met", text, 0)
 
 
 def write_json(path: Path, suites: Sequence[Suite], conditions: Sequence[Condition] = ()) -> None:
@@ -317,14 +322,18 @@ def write_json(path: Path, suites: Sequence[Suite], conditions: Sequence[Conditi
     """
     suites_data = []
     for suite in suites:
+        met = {}
+        for condition in conditions:
+            met[str(condition)] = condition.is_met(suite.figures)
         entry: JsonObject = {
             "name": suite.name,
             "figures": suite.figures,
-            "fail_if": {str(each): each.is_met(suite.figures) for each in conditions},
-            "questions": list(map(Case._asdict, suite.cases)),
+            "fail_if": met,
+            "questions": [case._asdict() for case in suite.cases],
         }
         suites_data.append(entry)
-    _write(path, json.dumps({"results": suites_data}, ensure_ascii=False, indent=2) + "\n")
+    text = json.dumps({"results": suites_data}, ensure_ascii=False, indent=2)
+    _write(path, text + "\n")
 
 
 def _write(path: Path, text: str) -> None:
@@ -571,7 +580,8 @@ def _is_measured_graph(file: Path, results: LoadedResults) -> bool:
     """Return whether a file has the graph that was measured, with any of the vocabularies of kgwb."""
     with suppress(GraphFileError):
         vocabularies = (Vocabulary(), *VOCABULARIES.values())
-        return results.config.get("kg") in identify_files(file, vocabularies)
+        identities = identify_files(file, vocabularies)
+        return results.config.get("kg") in identities
     return False
 
 
@@ -583,7 +593,9 @@ def _describe(
     for name, results in zip(names, all_results, strict=True):
         lines.append(f"{name}: {results.headline}.")
     lines.append(f"Open it with: kgwb report ARCHIVE (kgwb {__version__}).")
-    return " ".join([*lines, *map("Left out: {}.".format, left_out)])
+    for sentence in left_out:
+        lines.append(f"Left out: {sentence}.")
+    return " ".join(lines)
 
 
 def _add_to_crate(crate: Any, entry: _Entry, folder: Path) -> None:
@@ -632,9 +644,10 @@ def _add_software(crate: Any) -> None:
     """Name kgwb with its version as the program that made the results."""
     from rocrate.model import ContextEntity
 
-    # A SoftwareApplication must have a URL
+    # A SoftwareApplication must have a URL.
     properties = {"@type": "CreativeWork", "name": "kgwb", "version": __version__}
-    software = crate.add(ContextEntity(crate, "#kgwb", properties=properties))
+    software = ContextEntity(crate, "#kgwb", properties=properties)
+    crate.add(software)
     crate.root_dataset["instrument"] = software
 
 

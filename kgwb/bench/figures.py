@@ -198,7 +198,10 @@ class LoadedResults:
         models = self.config.get("models")
         if not isinstance(models, dict):
             models = {"": models}
-        return {name: str(spec) for name, spec in models.items()}
+        specs = {}
+        for name, spec in models.items():
+            specs[name] = str(spec)
+        return specs
 
     def describe_models(self) -> str:
         """Return the models as text: the default for all agents, and that of each agent with one of its own."""
@@ -233,7 +236,8 @@ class LoadedResults:
         """The versions of each model that answered, by its name, in the order in which the rows first have them."""
         versions: dict[str, list[str]] = {}
         for row in self.rows.values():
-            versions = merge_versions(versions, row.get("served", {}))
+            served = row.get("served", {})
+            versions = merge_versions(versions, served)
         return versions
 
     @property
@@ -282,18 +286,27 @@ class LoadedResults:
             stage = loss["stage"] or "–"
             hops = str(loss.get("hops", ""))
             losses[agent, stage].update({"", hops})
-        order = [*self.agent_names, *sorted(agent for agent, _ in losses)]
-        in_order = sorted(losses, key=lambda cause: (order.index(cause[0]), cause))
+        agent_names = self.agent_names
+
+        def flow_order(cause: Cause) -> tuple[int, Cause]:
+            agent, _ = cause
+            place = len(agent_names)
+            if agent in agent_names:
+                place = agent_names.index(agent)
+            return place, cause
+
+        in_order = sorted(losses, key=flow_order)
         return {cause: losses[cause] for cause in in_order}
 
     @property
     def has_test_part(self) -> bool:
         """Whether questions of the test part of the set were chosen; earlier turns of a dialogue do not count."""
         samples = QuestionSample.list_of(self.config)
-        chosen = set(self.rows)
-        if samples:
-            chosen = {id_ for sample in samples for id_ in sample.ids}
-        return any(id_ in chosen and not is_shown(row) for id_, row in self.rows.items())
+        for id_, row in self.rows.items():
+            is_chosen = not samples or any(id_ in sample.ids for sample in samples)
+            if is_chosen and not is_shown(row):
+                return True
+        return False
 
     def count_losses(self) -> Counter[str]:
         """Count the answers that each agent lost, over all its stages; reasons stand for unknown agents."""
@@ -308,7 +321,8 @@ class LoadedResults:
         system = self.config.get("system")
         if system not in systems.list_systems():
             return []
-        return [spec.name for spec in systems.load_system(system).agents]
+        agents = systems.load_system(system).agents
+        return [spec.name for spec in agents]
 
     @property
     def headline(self) -> str:
@@ -413,8 +427,10 @@ def make_quality_table(all_results: AllResults) -> Table:
         for measure in MEAN_MEASURES:
             mean = getattr(group.mean_scores, measure)
             cells.append(f"{mean:.3f}" if has_gold else "–")
-        cells += (group.errors, group.without_gold)
-        cells += [getattr(group, count) for count in counts]
+        cells.append(group.errors)
+        cells.append(group.without_gold)
+        for count in counts:
+            cells.append(getattr(group, count))
         rows.append(cells)
     return Table(headers, rows, folds_equal_columns=True)
 
@@ -464,16 +480,21 @@ def make_question_types_table(all_results: AllResults) -> Table:
     for name, results, group in _list_groups(all_results):
         is_type = name.startswith("type ")
         has_types |= is_type
-        if is_type or name == "all":
-            label = name.removeprefix("type ") if is_type else "every type"
-            with_gold = [row for row in group.rows if row["gold"] is not None]
-            solved = sum(row.get("exact", 0) == 1 for row in with_gold)
-            cells = [f"{solved}/{len(with_gold)}"]
-            for field_name in ("words", "predicates"):
-                known = [row[field_name] for row in group.rows if field_name in row]
-                cells.append(f"{fmean(known):.2f}" if known else "–")
-            rows.append((label + results.label_suffix, *cells))
-    return Table(("type", "solved", "words", "predicates"), rows if has_types else [])
+        if not is_type and name != "all":
+            continue
+        label = "every type"
+        if is_type:
+            label = name.removeprefix("type ")
+        with_gold = [row for row in group.rows if row["gold"] is not None]
+        solved = sum(row.get("exact", 0) == 1 for row in with_gold)
+        cells = [f"{solved}/{len(with_gold)}"]
+        for field_name in ("words", "predicates"):
+            known = [row[field_name] for row in group.rows if field_name in row]
+            cells.append(f"{fmean(known):.2f}" if known else "–")
+        rows.append((label + results.label_suffix, *cells))
+    if not has_types:
+        rows = []
+    return Table(("type", "solved", "words", "predicates"), rows)
 
 
 # --- assertions
@@ -491,13 +512,15 @@ def make_assertions_table(all_results: AllResults) -> Table:
         held: Counter[str] = Counter()
         asserted: Counter[str] = Counter()
         held["questions"], asserted["questions"] = count_held(results.rows.values())
-        for check in chain.from_iterable(map(check_assertions, results.rows.values())):
-            asserted[check.name] += 1
-            held[check.name] += not check.found
+        for question in results.rows.values():
+            for check in check_assertions(question):
+                asserted[check.name] += 1
+                held[check.name] += not check.found
         for name in +asserted:
             row = cells.setdefault(name, ["–"] * len(all_results))
             row[place] = PassRate(held[name], asserted[name])
-    return Table(headers, [(name, *row) for name, row in cells.items()])
+    rows = [(name, *row) for name, row in cells.items()]
+    return Table(headers, rows)
 
 
 # --- tables of cost
@@ -522,8 +545,11 @@ def make_cost_table(all_results: AllResults, prices: Prices | None = None) -> Ta
     for name in distinct_keys(all_costs):
         row = [name]
         for costs in all_costs:
-            amounts = costs[name][1:] if name in costs else ()
-            row += [f"{amount:,.6g}" for amount in amounts] or ["", "", ""]
+            if name not in costs:
+                row += ["", "", ""]
+                continue
+            _, *amounts = costs[name]
+            row += [f"{amount:,.6g}" for amount in amounts]
         rows.append(row)
     return Table(headers, rows)
 
@@ -589,7 +615,8 @@ def make_loss_table(all_results: AllResults) -> Table:
     stages = dict.fromkeys(stage for _, stage in causes)
     groups = [(agent, stage, [(agent, stage)]) for agent, stage in causes]
     for stage in stages:
-        groups.append(("all", stage, [cause for cause in causes if cause[1] == stage]))
+        of_stage = [cause for cause in causes if cause[1] == stage]
+        groups.append(("all", stage, of_stage))
     if causes:
         groups.append(("all", "", causes))
     rows = []
@@ -611,11 +638,13 @@ def make_linking_table(all_results: AllResults) -> Table:
     for element, (count, words) in product(("vertices", "predicates"), counts.items()):
         recalls = []
         for results in all_results:
-            recall = compute_linking_recall(list(results.rows.values()), element, count)
+            question_rows = list(results.rows.values())
+            recall = compute_linking_recall(question_rows, element, count)
             recalls.append("–" if recall is None else f"{recall:.3f}")
         if set(recalls) != {"–"}:
             rows.append((f"gold {element} {words}", *recalls))
-    return Table(["recall of linking", *(results.name for results in all_results)], rows)
+    names = [results.name for results in all_results]
+    return Table(["recall of linking", *names], rows)
 
 
 # --- questions that were asked several times
@@ -670,8 +699,12 @@ class PassRate:
 
 def find_pass_rates(results: LoadedResults) -> dict[str, PassRate]:
     """Return the rate of each question that was asked several times, by its id."""
-    rates = {id_: PassRate.of_row(row) for id_, row in results.rows.items()}
-    return {id_: rate for id_, rate in rates.items() if rate}
+    rates = {}
+    for id_, row in results.rows.items():
+        rate = PassRate.of_row(row)
+        if rate is not None:
+            rates[id_] = rate
+    return rates
 
 
 def estimate_chances(rates: Sequence[PassRate]) -> dict[int, Estimate]:
@@ -681,8 +714,12 @@ def estimate_chances(rates: Sequence[PassRate]) -> dict[int, Estimate]:
     question.
     """
     least_asks = min((rate.asked for rate in rates), default=0)
-    powers = [k for k in SHOWN_POWERS if k <= least_asks]
-    return {k: estimate_mean([rate.chance_of_all(k) for rate in rates]) for k in powers}
+    chances = {}
+    for k in SHOWN_POWERS:
+        if k <= least_asks:
+            values = [rate.chance_of_all(k) for rate in rates]
+            chances[k] = estimate_mean(values)
+    return chances
 
 
 def make_stability_table(all_results: AllResults) -> Table:
@@ -695,8 +732,10 @@ def make_stability_table(all_results: AllResults) -> Table:
     rows: list[list[object]] = []
     all_chances = []
     for results in all_results:
-        found = find_pass_rates(results).items()
-        rates = [rate for id_, rate in found if not results.rows[id_].get("asks_before")]
+        rates = []
+        for id_, rate in find_pass_rates(results).items():
+            if not results.rows[id_].get("asks_before"):
+                rates.append(rate)
         if rates:
             always = sum(rate.right == rate.asked for rate in rates)
             by_luck = sum(rate.is_luck for rate in rates)
@@ -736,8 +775,12 @@ def make_luck_table(
                 shown.setdefault(id_, show(id_))
                 chances.setdefault(id_, rate.chance_of_all(1))
     ids = sorted(shown, key=chances.__getitem__, reverse=True)
-    rows = [[shown[id_], *(rates.get(id_, "–") for rates in all_rates)] for id_ in ids[:limit]]
+    rows = []
+    for id_ in ids[:limit]:
+        cells = [rates.get(id_, "–") for rates in all_rates]
+        rows.append([shown[id_], *cells])
     more = and_more(len(ids) - len(rows))
     if more:
-        rows.append([more, *([""] * len(all_rates))])
+        blanks = [""] * len(all_rates)
+        rows.append([more, *blanks])
     return Table(headers, rows)

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
-from itertools import chain, count
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -166,13 +166,14 @@ def _select_language(
     Raises InputError, which names the languages that there are, if no question is left.
     """
     wanted, *_ = _split_language_tag(language)
-    selected = [
-        question
-        for question in questions
-        if not question.language or _split_language_tag(question.language)[0] == wanted
-    ]
+    selected = []
+    languages = set()
+    for question in questions:
+        tag = question.language or ""
+        languages.add(tag)
+        if not tag or _split_language_tag(tag)[0] == wanted:
+            selected.append(question)
     if not selected:
-        languages = {str(question.language) for question in questions}
         raise InputError(
             f"{path} contains no question in the language {language}",
             hint=f"choose a language of the file: {', '.join(sorted(languages))}",
@@ -276,7 +277,9 @@ class _SparqlResults(BaseModel):
         column = next((variable for variable in named if variable in bound), None)
         values = []
         for binding in self.bindings:
-            variable = next(iter(binding), "") if column is None else column
+            variable = column
+            if column is None:
+                variable = next(iter(binding), "")
             if variable in binding:
                 values.append(binding[variable].value)
         return values
@@ -635,23 +638,24 @@ def _read_metaqa(path: Path, lines: Sequence[tuple[int, str]]) -> Iterator[tuple
     yields a ValueError.
     """
     hops = None
-    for folder in filter(_METAQA_FOLDER.fullmatch, path.parts):
-        hops = int(folder[0])
+    for folder in path.parts:
+        if _METAQA_FOLDER.fullmatch(folder):
+            hops = int(folder[0])
     for number, line in lines:
-        entry: object = ValueError(
-            "not a question with its [topic], a tab, and the answers separated by |"
-        )
         parts = _METAQA_LINE.fullmatch(line)
-        if parts:
-            before, topic, after, answers = parts.groups()
-            entry = {
-                "id": number,
-                "question": before + topic + after,
-                "language": "en",
-                "hops": hops,
-                "topic_entity": topic,
-                "answer_labels": answers.split("|"),
-            }
+        if parts is None:
+            reason = "not a question with its [topic], a tab, and the answers separated by |"
+            yield number, ValueError(reason)
+            continue
+        before, topic, after, answers = parts.groups()
+        entry = {
+            "id": number,
+            "question": before + topic + after,
+            "language": "en",
+            "hops": hops,
+            "topic_entity": topic,
+            "answer_labels": answers.split("|"),
+        }
         yield number, entry
 
 
@@ -706,8 +710,11 @@ class Gold(NamedTuple):
         """Return the answers for a text area: one a line, the cells of a row apart by tabs."""
         lines = []
         for answer in self.answers or ():
-            cells = [answer] if isinstance(answer, str) else answer
-            lines.append("\t".join(cell or "" for cell in cells))
+            if isinstance(answer, str):
+                lines.append(answer)
+                continue
+            cells = [cell or "" for cell in answer]
+            lines.append("\t".join(cells))
         return "\n".join(lines)
 
     @classmethod
@@ -723,12 +730,19 @@ class Gold(NamedTuple):
             validate_query(to_standard_sparql(sparql))
         answers: list[str | Sequence[str | None]] = []
         is_table = len(columns) > 1
-        for line in filter(str.strip, text.splitlines()):
-            cells = [cell.strip() or None for cell in line.split("\t")]
-            answers.append(cells if is_table else line.strip())
+        for line in text.splitlines():
+            if not line.strip():
+                continue
+            if is_table:
+                cells = line.split("\t")
+                answers.append([cell.strip() or None for cell in cells])
+            else:
+                answers.append(line.strip())
         if not answers and sparql:
             return cls(None, sparql)
-        return cls(answers, sparql, columns if is_table else ())
+        if not is_table:
+            columns = ()
+        return cls(answers, sparql, columns)
 
 
 def _find_gold_query(run: Run, answer: Answer) -> str:
@@ -740,11 +754,12 @@ def _find_gold_query(run: Run, answer: Answer) -> str:
     if len(answer.queries) != 1:
         return ""
     sparql = str(answer.queries[0])
-    calls = [call for call in list(run.calls.values()) if call.kind == "select"]
-    results = [call.result for call in calls if call.request["query"] == sparql]
-    if not results:
+    result = None
+    for call in list(run.calls.values()):
+        if call.kind == "select" and call.request["query"] == sparql:
+            result = call.result
+    if result is None:
         return sparql
-    result = results[-1]
     if answer.columns:
         rows = {value.row for value in answer.values}
         found_rows = {row for row in result.rows if any(cell is not None for cell in row)}
@@ -753,8 +768,10 @@ def _find_gold_query(run: Run, answer: Answer) -> str:
     found = {row[0] for row in result.rows if row[0] is not None}
     if values == found:
         return sparql
-    is_counted = answer.kind == "count" and values == {Literal(len(found))} and not result.cut
-    return _to_counting_query(sparql, result.variables[0]) if is_counted else ""
+    is_count = values == {Literal(len(found))} and not result.cut
+    if answer.kind == "count" and is_count:
+        return _to_counting_query(sparql, result.variables[0])
+    return ""
 
 
 def _to_counting_query(sparql: str, variable: str) -> str:
@@ -807,7 +824,10 @@ def keep_as_gold(
 def _move_earlier_gold(entry: JsonObject) -> None:
     """Move the gold of an entry to its earlier gold, and remove what belongs to it."""
     if "answers" in entry or "sparql" in entry:
-        earlier = {name: entry.pop(name) for name in GOLD_FIELDS if name in entry}
+        earlier = {}
+        for name in GOLD_FIELDS:
+            if name in entry:
+                earlier[name] = entry.pop(name)
         entry.setdefault("earlier_gold", []).append(earlier)
     for name in ("rows", "answer_labels", "gold_error"):
         entry.pop(name, None)
@@ -878,5 +898,7 @@ def _read_entries(path: Path) -> list[JsonObject]:
 def _next_id(entries: Sequence[Mapping[str, Any]]) -> str:
     """Return a number, as text, that is no id yet: the first free one above the number of entries."""
     ids = {str(entry.get("id")) for entry in entries}
-    numbers = map(str, count(len(entries) + 1))
-    return next(number for number in numbers if number not in ids)
+    number = len(entries) + 1
+    while str(number) in ids:
+        number += 1
+    return str(number)
