@@ -33,7 +33,7 @@ from pydantic import BaseModel, Field, ValidationError, field_validator
 from kgwb import disk
 from kgwb.bench.figures import LoadedResults
 from kgwb.bench.formats import time_now, user_name
-from kgwb.bench.metrics import Scores, estimate_mean, score_row
+from kgwb.bench.metrics import estimate_mean, score_row
 from kgwb.bench.results import BenchRow, is_lost, is_shown, list_labels, parse_json_lines
 from kgwb.bench.statistics import (
     compute_kappa,
@@ -147,7 +147,8 @@ def compare_people(
                 pairs.append((one, said[second][thing]))
         agreed = sum(one == other for one, other in pairs)
         names = f"{first}, {second}"
-        rows.append((names, f"{agreed} of {len(pairs)}", describe_kappa(pairs)))
+        share = f"{agreed} of {len(pairs)}"
+        rows.append((names, share, describe_kappa(pairs)))
     return Table((title, "agreed", "kappa"), rows)
 
 
@@ -210,10 +211,14 @@ def open_scorer(text: str) -> Scorer:
     InputError if there is no such function or a label is not valid, and what ``open_model`` raises.
     """
     if text.startswith(JUDGE_PREFIX):
-        return make_judge(open_model(text.removeprefix(JUDGE_PREFIX)))
+        model = open_model(text.removeprefix(JUDGE_PREFIX))
+        return make_judge(model)
     if text.startswith(LABELS_PREFIX):
         questions = Path(text.removeprefix(LABELS_PREFIX))
-        labels = {_answer_key(each.question, each.answers): each for each in read_labels(questions)}
+        labels = {}
+        for label in read_labels(questions):
+            key = _answer_key(label.question, label.answers)
+            labels[key] = label
         return Scorer(f"{LABELS_PREFIX}{questions.name}", partial(_score_by_labels, labels))
     function = load_value(text)
     if not callable(function):
@@ -298,12 +303,16 @@ def _score_by_labels(labels: Mapping[AnswerKey, Label], row: BenchRow) -> Score 
     The latest label of a question and its answers counts. The reason has the note, and who said it
     when. None without a label and without gold.
     """
-    label = labels.get(_answer_key(row["question"], row["answers"]))
+    key = _answer_key(row["question"], row["answers"])
+    label = labels.get(key)
     if label is None:
         scores = score_row(row)
-        return None if scores is None else Score(scores.exact)
+        if scores is None:
+            return None
+        return Score(scores.exact)
     said = ", ".join(filter(None, (label.who, label.when)))
-    return Score(float(label.right), "; ".join(filter(None, (label.note, said))))
+    reason = "; ".join(filter(None, (label.note, said)))
+    return Score(float(label.right), reason)
 
 
 def read_labels(questions: Path) -> list[Label]:
@@ -404,8 +413,9 @@ def read_scores(results: LoadedResults) -> list[ScoreRow]:
     """
     hint = "move this file elsewhere, and score again with kgwb score --scorer"
     path = results.folder / SCORES_FILE
+    lines = read_lines(path, ScoreRow.model_validate, "holds no scores", hint, by_hand=False)
     scores = []
-    for score in read_lines(path, ScoreRow.model_validate, "holds no scores", hint, by_hand=False):
+    for score in lines:
         row = results.rows.get(score.id)
         if row and row["error"] is None and _is_about(score, row, ("answers", "gold")):
             scores.append(score)
@@ -423,9 +433,11 @@ def make_scores_table(all_results: Sequence[LoadedResults]) -> Table:
         for score in read_scores(results):
             by_scorer.setdefault(score.scorer, []).append(score)
         for name, scores in by_scorer.items():
-            measured: list[Scores] = []
+            measured = []
             for score in scores:
-                measured += filter(None, [score_row(results.rows[score.id])])
+                own_scores = score_row(results.rows[score.id])
+                if own_scores is not None:
+                    measured.append(own_scores)
             columns = (
                 [score.score for score in scores],
                 [score.exact for score in measured],
@@ -554,7 +566,8 @@ def read_ratings(results: LoadedResults) -> RatingsByRater:
         ratings = {}
         for rating in read_lines(path, Rating.model_validate, "is no rating", hint):
             row = results.rows.get(rating.id)
-            if any(map(rating.grade, MEASURES)) and _is_about(rating, row, ("answers",)):
+            has_grade = any(map(rating.grade, MEASURES))
+            if has_grade and _is_about(rating, row, ("answers",)):
                 ratings[rating.id] = rating
         by_rater[rater] = ratings
     return by_rater
@@ -622,10 +635,13 @@ def make_ratings_table(ratings: RatingsByRater) -> Table:
     for measure in MEASURES:
         means = []
         for by_id in ratings.values():
-            means.append(mean_of_known(rating.grade(measure) for rating in by_id.values()))
+            grades = [rating.grade(measure) for rating in by_id.values()]
+            means.append(mean_of_known(grades))
         known = [mean for mean in means if mean is not None]
         if known:
-            deviation = statistics.stdev(known) if len(known) > 1 else None
+            deviation = None
+            if len(known) > 1:
+                deviation = statistics.stdev(known)
             figures = (*means, mean_of_known(known), deviation)
             rows.append((measure, *map(show_figure, figures)))
     return Table(("mean grade, 1 to 5", *ratings, "mean", "std"), rows)
@@ -644,10 +660,10 @@ def make_agreement_table(ratings: RatingsByRater) -> Table:
     rows = []
     for kind, pairs in pairs_by_kind.items():
         cells: list[object] = [kind, len(pairs)]
-        for measures in (*((measure,) for measure in MEASURES), MEASURES):
-            cells.append(
-                show_figure(mean_of_known(_kappa_of(ratings, pair, measures) for pair in pairs))
-            )
+        columns = [(measure,) for measure in MEASURES]
+        for measures in (*columns, MEASURES):
+            kappas = [_kappa_of(ratings, pair, measures) for pair in pairs]
+            cells.append(show_figure(mean_of_known(kappas)))
         rows.append(tuple(cells))
     return Table(("weighted kappa", "pairs", *MEASURES, "all"), rows)
 
@@ -659,12 +675,15 @@ def _kappa_of(
 
     None if it cannot be computed, see ``compute_weighted_kappa``.
     """
-    first, second = (ratings[rater] for rater in raters)
+    first, second = raters
     pairs = []
-    for id_, rating in first.items():
+    for id_, rating in ratings[first].items():
+        other_rating = ratings[second].get(id_)
+        if other_rating is None:
+            continue
         for measure in measures:
             grade = rating.grade(measure)
-            other = second[id_].grade(measure) if id_ in second else None
+            other = other_rating.grade(measure)
             if grade is not None and other is not None:
                 pairs.append((grade, other))
     return compute_weighted_kappa(pairs)
@@ -850,12 +869,15 @@ def _choose_ids(
     for row in lost:
         stratum = f"{row.get('type', '')} {row.get('hops', '')}"
         if stratified_by == "agent":
-            stratum = results.losses_by_id.get(row["id"], {}).get("agent") or ""
+            loss = results.losses_by_id.get(row["id"], {})
+            stratum = loss.get("agent") or ""
         strata.setdefault(stratum, []).append(row["id"])
-    quotas = _share_out(min(size, len(lost)), {name: len(ids) for name, ids in strata.items()})
+    sizes = {name: len(ids) for name, ids in strata.items()}
+    quotas = _share_out(min(size, len(lost)), sizes)
     chosen = []
     for name in sorted(strata):
-        chosen += generator.sample(sorted(strata[name]), quotas[name])
+        ids = sorted(strata[name])
+        chosen += generator.sample(ids, quotas[name])
     generator.shuffle(chosen)
     return chosen
 
@@ -868,7 +890,8 @@ def _share_out(total: int, sizes: Mapping[str, int]) -> dict[str, int]:
     for name, size in sizes.items():
         quotas[name], remainders[name] = divmod(total * size, whole)
     by_remainder = sorted(sizes, key=lambda name: (-remainders[name], name))
-    for name in by_remainder[: total - sum(quotas.values())]:
+    left = total - sum(quotas.values())
+    for name in by_remainder[:left]:
         quotas[name] += 1
     return quotas
 
@@ -968,7 +991,9 @@ def reserve_question(results: LoadedResults, sample: ErrorSample, coder: str) ->
         given = read_lines(path, Reservation.model_validate, "is no reservation", hint)
         for id_ in sample.ids:
             others = {name for name, by_id in codings.items() if id_ in by_id}
-            others |= {each.coder for each in given if each.id == id_ and each.when > oldest}
+            for reserved in given:
+                if reserved.id == id_ and reserved.when > oldest:
+                    others.add(reserved.coder)
             others.discard(coder)
             if len(others) < sample.coders and id_ not in codings.get(coder, ()):
                 reservation = Reservation(id=id_, coder=coder, when=datetime.now(UTC))
@@ -1009,8 +1034,9 @@ class ErrorAnalysis:
         """
         examples: dict[str, str] = {}
         for id_ in self.sample.ids:
+            question = self.results.rows[id_]["question"]
             for category in self._categories_of(id_):
-                examples.setdefault(category, self.results.rows[id_]["question"])
+                examples.setdefault(category, question)
         rows = []
         for category in self.sample.categories:
             if category in examples:
@@ -1021,7 +1047,11 @@ class ErrorAnalysis:
 
     def _categories_of(self, id_: str) -> set[str]:
         """Return the categories that a question was given."""
-        return {codings[id_].category for codings in self.codings.values() if id_ in codings}
+        categories = set()
+        for codings in self.codings.values():
+            if id_ in codings:
+                categories.add(codings[id_].category)
+        return categories
 
     def make_agreement_table(self) -> Table:
         """Return how far each pair of coders agrees, with Cohen's kappa and its interval."""
@@ -1029,7 +1059,11 @@ class ErrorAnalysis:
         for coder in self.codings:
             codings = read_codings(self.results, self.sample, coder, is_independent=True)
             categories[coder] = {id_: coding.category for id_, coding in codings.items()}
-        return compare_people("coders", categories, lambda pairs: str(compute_kappa(pairs) or "–"))
+
+        def describe_kappa(pairs: Sequence[tuple[str, str]]) -> str:
+            return str(compute_kappa(pairs) or "–")
+
+        return compare_people("coders", categories, describe_kappa)
 
     @property
     def conflicts(self) -> list[str]:
@@ -1040,8 +1074,10 @@ class ErrorAnalysis:
         """Return the questions that got different categories, with what each coder says and notes."""
         rows = []
         for id_ in self.conflicts:
-            cells = (codings.get(id_, "–") for codings in self.codings.values())
-            rows.append((self.results.question_titles[id_], *map(str, cells)))
+            cells = []
+            for codings in self.codings.values():
+                cells.append(str(codings.get(id_, "–")))
+            rows.append((self.results.question_titles[id_], *cells))
         return Table(("question", *self.codings), rows)
 
     def make_gold_table(self) -> Table:
@@ -1051,17 +1087,21 @@ class ErrorAnalysis:
         rows if there are none.
         """
         headers = ("questions", "number", "F1", "exact")
-        wrong = [id_ for id_ in self.sample.ids if self._categories_of(id_) == {WRONG_GOLD}]
+        wrong = {id_ for id_ in self.sample.ids if self._categories_of(id_) == {WRONG_GOLD}}
+        if not wrong:
+            return Table(headers, [])
         kept = [row for id_, row in self.results.rows.items() if id_ not in wrong]
         selections = {
             "all": self.results,
             f"without {len(wrong)} whose gold is wrong": self.results.with_rows(kept),
         }
         rows = []
-        for name, results in selections.items() if wrong else ():
+        for name, results in selections.items():
             group = results.groups["all"]
-            figures = (group.estimate(measure) or "–" for measure in ("f1", "exact"))
-            rows.append((name, len(results.rows), *map(str, figures)))
+            row: list[object] = [name, len(results.rows)]
+            for measure in ("f1", "exact"):
+                row.append(str(group.estimate(measure) or "–"))
+            rows.append(row)
         return Table(headers, rows)
 
     def list_tables(self) -> list[Table]:

@@ -15,7 +15,6 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from difflib import unified_diff
-from itertools import dropwhile
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 from urllib.parse import quote
@@ -173,9 +172,14 @@ class RetryExperiment:
         specs = dict(models or {})
         if model:
             specs.setdefault("", model)
-        self._given_models = {agent: open_model(spec) for agent, spec in specs.items()}
-        measured = [agent for agent in self.base.model_specs if agent not in specs]
-        self.models = {agent: self.base.model(agent) for agent in measured} | self._given_models
+        self._given_models = {}
+        for agent, spec in specs.items():
+            self._given_models[agent] = open_model(spec)
+        self.models: dict[str, ChatModel] = {}
+        for agent in self.base.model_specs:
+            if agent not in self._given_models:
+                self.models[agent] = self.base.model(agent)
+        self.models |= self._given_models
 
     def _load_measured_system(self, name: str) -> System:
         """Return the system of a name, which the results have.
@@ -254,7 +258,9 @@ class RetryExperiment:
         stored = current_settings(results.config.get("settings", {}), self.system.name)
         settings = settings_class(**settings_class.select_known(stored))
         parsed = settings_class.of_profile(settings.profile, parse_strings=True, **typed_settings)
-        changes = {name: getattr(parsed, name) for name in typed_settings}
+        changes = {}
+        for name in typed_settings:
+            changes[name] = getattr(parsed, name)
         return BenchSetup(
             kg=self.kg,
             system=self.system,
@@ -286,8 +292,10 @@ class RetryExperiment:
         config_text = json.dumps(config, sort_keys=True)
         content = fingerprint(config_text + TEST_SLICE * is_test)[:6]
         retries = self.earlier_results.folder / RETRIES_FOLDER
-        safe_name = quote(name, safe=" =,%")[:MAX_NAME_CHARS]
-        return min(retries.glob(f"*.{content}"), default=retries / f"{safe_name}.{content}")
+        quoted_name = quote(name, safe=" =,%")
+        safe_name = quoted_name[:MAX_NAME_CHARS]
+        new_folder = retries / f"{safe_name}.{content}"
+        return min(retries.glob(f"*.{content}"), default=new_folder)
 
     # --- which questions
 
@@ -329,7 +337,10 @@ class RetryExperiment:
         Raises InputError if there is none.
         """
         chosen = self.earlier_results.in_slices(slices).rows
-        found = {id_: row for id_, row in chosen.items() if is_shown(row) or TEST_SLICE in slices}
+        found = {}
+        for id_, row in chosen.items():
+            if is_shown(row) or TEST_SLICE in slices:
+                found[id_] = row
         if not found:
             raise InputError(
                 f"nothing can be chosen from {self.earlier_results.folder}: all these questions are of the "
@@ -392,8 +403,11 @@ class RetryExperiment:
                 hint="choose the questions yourself, such as with --only all",
             )
         count = min(len(lost_ids), len(right_ids))
-        places = (number * len(right_ids) // count for number in range(count))
-        return lost_ids.union(map(right_ids.__getitem__, places))
+        spaced_ids = set()
+        for number in range(count):
+            place = number * len(right_ids) // count
+            spaced_ids.add(right_ids[place])
+        return lost_ids | spaced_ids
 
     def sample(
         self, selectors: Collection[str] = (), slices: Collection[str] = ()
@@ -409,10 +423,12 @@ class RetryExperiment:
         chosen_ids = self._find_chosen(selectors, slices)
         if not all(map(_is_independent_of_outcome, selectors)):
             return QuestionSample()
-        name = " ".join([*selectors, *(f"--slice {each}" for each in slices)])
+        named_slices = [f"--slice {each}" for each in slices]
+        name = " ".join([*selectors, *named_slices])
         if selectors:
             return QuestionSample(frozenset(chosen_ids), 1.0, name, len(chosen_ids))
-        right_ids = set(_list_right_ids(self._rows_in(slices)))
+        rows = self._rows_in(slices)
+        right_ids = set(_list_right_ids(rows))
         right_weight = 1.0
         if right_ids:
             right_weight = len(right_ids) / len(right_ids & chosen_ids)
@@ -426,9 +442,10 @@ class RetryExperiment:
 
         Raises InputError if that was MAX_TEST_LOOKS times already.
         """
-        retries = [each.results for each in list_retries(self.earlier_results)]
-        folders = {each.folder.resolve() for each in retries if each.has_test_part}
-        folders.add(folder.resolve())
+        folders = {folder.resolve()}
+        for retry in list_retries(self.earlier_results):
+            if retry.results.has_test_part:
+                folders.add(retry.folder.resolve())
         if len(folders) > MAX_TEST_LOOKS:
             raise InputError(
                 f"the test part of {self.earlier_results.folder} was asked with {MAX_TEST_LOOKS} changes already: "
@@ -473,17 +490,20 @@ class RetryExperiment:
                 continue
             with open_store(setup, question, places) as calls:
                 missing_calls = self._find_missing_calls(silent, question, calls)
-            without_record += missing_calls is None
-            low = high = earlier_row
-            if missing_calls:
-                low, high = map(sum_usage, missing_calls)
-            least.append(low)
-            most.append(high)
+            if missing_calls is None:
+                without_record += 1
+                least.append(earlier_row)
+                most.append(earlier_row)
+            else:
+                least_calls, most_calls = missing_calls
+                least.append(sum_usage(least_calls))
+                most.append(sum_usage(most_calls))
 
         def span(budget: str) -> tuple[Any, Any]:
             """Return the least and the most of one of BUDGET_NAMES."""
-            least_amounts = (prices.compute_amount(row, budget) for row in least)
-            return sum(least_amounts), sum(prices.compute_amount(row, budget) for row in most)
+            low = sum(prices.compute_amount(row, budget) for row in least)
+            high = sum(prices.compute_amount(row, budget) for row in most)
+            return low, high
 
         tokens = money = None
         with suppress(InputError):
@@ -532,9 +552,15 @@ class RetryExperiment:
             before = self.load_run(question)
         except KgwbError:
             return None
-        changed_steps = [step for step in before.steps if step.agent in changed_agents]
-        later_steps = dropwhile(lambda step: step.agent not in changed_agents, before.steps)
-        return _list_model_calls(changed_steps, run), _list_model_calls(later_steps, run)
+        changed_steps = []
+        later_steps = []
+        for step in before.steps:
+            if step.agent in changed_agents:
+                changed_steps.append(step)
+            if changed_steps:
+                later_steps.append(step)
+        least_calls = _list_model_calls(changed_steps, run)
+        return least_calls, _list_model_calls(later_steps, run)
 
     def load_run(self, question: BenchQuestion, retry: Path | None = None) -> Run:
         """Return the run of a question as it was measured: replayed from its file, else from the store.
@@ -549,7 +575,8 @@ class RetryExperiment:
         models = _make_silent_models(self.earlier_results.model_specs)
         setup = self._restore_setup(self.earlier_results, models, Prompts(), {})
         run = begin_question(setup, question, self._dialogue_before(question))
-        with open_store(setup, question, AskPlaces(folder, find_store(folder))) as store:
+        places = AskPlaces(folder, find_store(folder))
+        with open_store(setup, question, places) as store:
             run.use_store(store)
             return run.go_explained()
 
@@ -718,8 +745,11 @@ def _make_silent_models(names: Mapping[str, str]) -> dict[str, ChatModel]:
 def _list_stopped_agents(run: Run) -> set[str]:
     """Return the agents of the steps that failed, without those that only supervised them."""
     supervisor_keys = {step.parent for step in run.steps}
-    failed = (step for step in run.steps if step.error)
-    return {step.agent for step in failed if step.key not in supervisor_keys}
+    agents = set()
+    for step in run.steps:
+        if step.error and step.key not in supervisor_keys:
+            agents.add(step.agent)
+    return agents
 
 
 def _list_model_calls(steps: Iterable[Step], run: Run) -> list[Call]:
@@ -730,8 +760,10 @@ def _list_model_calls(steps: Iterable[Step], run: Run) -> list[Call]:
     """
     calls = []
     for step in steps:
-        model = {"model": run.model_name(step.agent)}
-        calls += [replace(call, request=call.request | model) for call in step.model_calls]
+        model = run.model_name(step.agent)
+        for call in step.model_calls:
+            request = {**call.request, "model": model}
+            calls.append(replace(call, request=request))
     return calls
 
 
@@ -791,7 +823,8 @@ def list_retries(results: LoadedResults) -> list[PastRetry]:
             retried = LoadedResults.read(folder)
             counts = ResultsComparison(results, retried).counts
             began = datetime.fromtimestamp(config_file.stat().st_mtime)
-            retries.append(PastRetry(retried, began, read_note(folder), counts))
+            note = read_note(folder)
+            retries.append(PastRetry(retried, began, note, counts))
     return sorted(retries, key=lambda retry: (retry.began, retry.name), reverse=True)
 
 
@@ -868,12 +901,13 @@ class KeptChange(BaseModel, frozen=True):
     def cells(self) -> tuple[str, ...]:
         """Return date, names of the prompts, note and remark, effect, and each of the models once."""
         models = ", ".join(dict.fromkeys(self.models.values()))
+        prompts = ", ".join(self.after)
         date = self.date[:16].replace("T", " ")
         note = "; ".join(filter(None, (self.note, self.remark)))
         effect = self.effect
         if self.effect_on_kept:
             effect = f"compared with what was kept before: {self.effect_on_kept}; with the first: {effect}"
-        return date, ", ".join(self.after), note, effect, models
+        return date, prompts, note, effect, models
 
     def __str__(self) -> str:
         date, names, *others = self.cells()
@@ -916,13 +950,15 @@ def read_measured_prompts(
     compared = [results]
     if base is not None:
         first = LoadedResults.read(Path(base))
-        for other in (retry.results for retry in list_retries(first)):
-            is_other = other.folder.resolve() != results.folder.resolve()
-            if is_other and other.has_test_part == results.has_test_part:
-                compared.append(other)
+        for retry in list_retries(first):
+            is_other = retry.folder.resolve() != results.folder.resolve()
+            if is_other and retry.results.has_test_part == results.has_test_part:
+                compared.append(retry.results)
         comparisons["effect"] = compare_with_each(first, compared)[0]
-    if Path(kept, CONFIG_FILE).is_file() and Path(kept).resolve() != results.folder.resolve():
-        kept_results = LoadedResults.read(Path(kept))
+    kept_folder = Path(kept)
+    has_kept = (kept_folder / CONFIG_FILE).is_file()
+    if has_kept and kept_folder.resolve() != results.folder.resolve():
+        kept_results = LoadedResults.read(kept_folder)
         together = compare_with_each(kept_results, compared, drawn_by=first)
         comparisons["effect_on_kept"] = together[0]
     effects: JsonObject = {}
@@ -956,10 +992,13 @@ def _find_texts(results: LoadedResults, system: System) -> PromptTexts:
     """
     measured = results.config.get("prompts") or {}
     own = Prompts().for_system(system.prompts)
-    names = sorted(system.prompt_names & measured.keys())
-    same = [name for name in names if fingerprint(own.text(name)) == measured[name]]
-    texts: PromptTexts = dict.fromkeys(same)
-    changed = [name for name in names if name not in texts]
+    texts: PromptTexts = {}
+    changed = []
+    for name in sorted(system.prompt_names & measured.keys()):
+        if fingerprint(own.text(name)) == measured[name]:
+            texts[name] = None
+        else:
+            changed.append(name)
     for name, text in load_prompt_texts(results, changed).items():
         if fingerprint(text) == measured[name]:
             texts[name] = text
@@ -976,7 +1015,9 @@ def _describe_effect(comparison: ResultsComparison) -> tuple[str, dict[str, list
         if outcome in ids and is_shown(comparison.after.rows[id_]):
             ids[outcome].append(id_)
     parts = [comparison.format_counts(), comparison.describe_f1()]
-    parts += [f"{outcome} {list_first(of_it)}" for outcome, of_it in ids.items() if of_it]
+    for outcome, questions in ids.items():
+        if questions:
+            parts.append(f"{outcome} {list_first(questions)}")
     return "; ".join(parts), ids
 
 
@@ -1009,7 +1050,8 @@ class PromptHistory:
         states: list[dict[str, str]] = [{}]
         for change in self.changes:
             texts = texts | change.after
-            states.append({name: text for name, text in texts.items() if text is not None})
+            state = {name: text for name, text in texts.items() if text is not None}
+            states.append(state)
         return states
 
     @property
@@ -1033,10 +1075,14 @@ class PromptHistory:
                 hint=f"name two of 0 (kgwb's own prompts) to {len(states) - 1}, its latest change",
             )
         for name in sorted(states[first] | states[second]):
-            own = Prompts().text(name) if name in shipped_names() else ""
-            before, after = (states[number].get(name, own) for number in (first, second))
-            files = (f"{first}/{name}.md", f"{second}/{name}.md")
-            yield from unified_diff(before.splitlines(), after.splitlines(), *files, lineterm="")
+            own = ""
+            if name in shipped_names():
+                own = Prompts().text(name)
+            before = states[first].get(name, own).splitlines()
+            after = states[second].get(name, own).splitlines()
+            yield from unified_diff(
+                before, after, f"{first}/{name}.md", f"{second}/{name}.md", lineterm=""
+            )
 
     def keep(self, measured: MeasuredPrompts, note: str = "") -> KeptChange:
         """Write the prompts of results into the folder, and add a line to the history; return this change.
@@ -1131,4 +1177,5 @@ class PromptHistory:
         if self.changes:
             return self.to_table()._repr_html_()
         folder = tag("code", str(self.folder))
-        return static_page(div("note calm", "Nothing was kept in ", folder, " yet."))
+        note = div("note calm", "Nothing was kept in ", folder, " yet.")
+        return static_page(note)

@@ -211,9 +211,13 @@ def load_gold_query(question: BenchQuestion, kg: Graph) -> GoldQuery | None:
     if gold is None:
         return None
     iris = sorted(map(URIRef, gold.vertices | gold.predicates))
-    names = {f"<{iri}>": name for iri, name in kg.names(iris).items()}
-    standalone = question.standalone if question.dialogue is not None else None
-    return replace(gold, names=names, standalone=standalone or "")
+    names = {}
+    for iri, name in kg.names(iris).items():
+        names[f"<{iri}>"] = name
+    standalone = ""
+    if question.dialogue is not None and question.standalone:
+        standalone = question.standalone
+    return replace(gold, names=names, standalone=standalone)
 
 
 def apply_rungs(
@@ -259,8 +263,10 @@ def apply_rungs(
             }
             break
     if not blamed:
-        is_known = _reproduces_gold(question, setup.kg)
-        refusals.insert(0, NOT_FIXED_BY_GOLD if is_known else GOLD_NOT_REPRODUCED)
+        reason = GOLD_NOT_REPRODUCED
+        if _reproduces_gold(question, setup.kg):
+            reason = NOT_FIXED_BY_GOLD
+        refusals.insert(0, reason)
     return {
         **blamed,
         "first_wrong_step": first_wrong_step,
@@ -276,7 +282,8 @@ def _reproduces_gold(question: BenchQuestion, kg: Graph) -> bool:
     [answered] = add_gold_answers([unanswered], kg)
     if answered.answers is None:
         return False
-    return score_answers(answered.answers, question.answers or ()).f1 == 1
+    scores = score_answers(answered.answers, question.answers or ())
+    return scores.f1 == 1
 
 
 def _execute_and_score(run: Run, question: BenchQuestion, canceller: RunCanceller) -> float:
@@ -300,9 +307,11 @@ def compute_linking_recall(
     elements that was linked, or with ``count`` "candidates" that was linked or a candidate. Returns
     None if there is no such question.
     """
-    shares = []
+    shares: list[float] = []
     for row in rows:
         counts = row.get("linking", {}).get(element)
         if counts and counts["gold"]:
             shares.append(counts[count] / counts["gold"])
-    return sum(shares) / len(shares) if shares else None
+    if not shares:
+        return None
+    return sum(shares) / len(shares)

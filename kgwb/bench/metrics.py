@@ -85,7 +85,8 @@ def _normalize_iri(iri: str) -> str:
         return iri
     host = parts.netloc.lower()
     default_port = _DEFAULT_PORTS.get(parts.scheme, ":")
-    normalized = parts._replace(netloc=host.removesuffix(default_port), path=parts.path or "/")
+    host = host.removesuffix(default_port)
+    normalized = parts._replace(netloc=host, path=parts.path or "/")
     return _ESCAPES.sub(lambda match: _decode_escapes(match[0]), normalized.geturl())
 
 
@@ -219,9 +220,11 @@ def _best_f1_of_columns(table: TableCells, gold: Sequence[str]) -> float:
     columns = _transpose(table)
     if not 1 < len(columns) <= MAX_COMBINED_COLUMNS:
         return 0.0
-    sizes = range(1, len(columns))
-    choices = chain.from_iterable(combinations(columns, size) for size in sizes)
-    return _best_f1(gold, (list(chain.from_iterable(chosen)) for chosen in choices))
+    choices = []
+    for size in range(1, len(columns)):
+        for chosen in combinations(columns, size):
+            choices.append(list(chain.from_iterable(chosen)))
+    return _best_f1(gold, choices)
 
 
 def score_columns(names: Sequence[str], gold: TableCells, table: TableCells) -> dict[str, float]:
@@ -239,7 +242,11 @@ def score_columns(names: Sequence[str], gold: TableCells, table: TableCells) -> 
 
 def _best_f1(column: Sequence[str], others: Iterable[Sequence[str]]) -> float:
     """Return the F1 of a column with the best matching one of others; 0 without others."""
-    return max((_score_values(other, column).f1 for other in others), default=0.0)
+    best = 0.0
+    for other in others:
+        scores = _score_values(other, column)
+        best = max(best, scores.f1)
+    return best
 
 
 def find_columns_not_asked_for(gold: TableCells, table: TableCells) -> list[int]:
@@ -250,8 +257,10 @@ def find_columns_not_asked_for(gold: TableCells, table: TableCells) -> list[int]
     """
     gold_columns = _transpose(gold)
     best_scores = [_best_f1(column, gold_columns) for column in _transpose(table)]
-    best_first = sorted(range(len(best_scores)), key=best_scores.__getitem__, reverse=True)
-    return sorted(best_first[len(gold_columns) :])
+    positions = range(len(best_scores))
+    best_first = sorted(positions, key=best_scores.__getitem__, reverse=True)
+    not_asked_for = best_first[len(gold_columns) :]
+    return sorted(not_asked_for)
 
 
 def _transpose(table: TableCells) -> list[list[str]]:
@@ -259,8 +268,11 @@ def _transpose(table: TableCells) -> list[list[str]]:
 
     Columns beyond the length of the shortest row are left out.
     """
-    columns = zip(*table, strict=False)
-    return [[cell for cell in column if cell is not None] for column in columns]
+    columns = []
+    for cells in zip(*table, strict=False):
+        known = [cell for cell in cells if cell is not None]
+        columns.append(known)
+    return columns
 
 
 def _score_values(answers: Sequence[str], gold: Sequence[str]) -> Scores:
@@ -315,11 +327,15 @@ def read_names(row: Mapping[str, Any]) -> list[str]:
     labels = row.get("labels", NO_LABELS)
     things: dict[str, list[str]] = {}
     for value in row["gold"] or ():
-        things.setdefault(labels.get(value, value), []).append(value)
+        name = labels.get(value, value)
+        things.setdefault(name, []).append(value)
     right = set(row["gold"] or ())
     read: list[str] = []
     for answer in row["answers"]:
-        read += [answer] if answer in right else things.get(answer, [answer])
+        if answer in right:
+            read.append(answer)
+        else:
+            read += things.get(answer, [answer])
     return read
 
 
@@ -333,7 +349,8 @@ def score_best_reading(row: Mapping[str, Any], measure: str) -> float | None:
     best: float = getattr(score_row(row), measure)
     for reading in row["readings"]:
         if reading.get("error") is None:
-            scores = score_answers(reading["answers"], row["gold"], reading.get("table", ()))
+            table = reading.get("table", ())
+            scores = score_answers(reading["answers"], row["gold"], table)
             best = max(best, getattr(scores, measure))
     return best
 
@@ -347,8 +364,10 @@ def _scores_by_id(rows: BenchRows) -> dict[str, Scores]:
     scores_by_id = {}
     for row in rows:
         scores = score_row(row)
+        if scores is not None and "repeated" in row:
+            scores = Scores(**row["repeated"])
         if scores is not None:
-            scores_by_id[row["id"]] = Scores(**row["repeated"]) if "repeated" in row else scores
+            scores_by_id[row["id"]] = scores
     return scores_by_id
 
 
@@ -370,7 +389,8 @@ def estimate_mean(values: Sequence[float]) -> Estimate:
     """Return the mean of values of questions, with its bootstrap interval. Needs at least one."""
     scores = numpy.array(values)
     means = bootstrap_means(scores[:, None])
-    return Estimate(float(scores.mean()), *percentile_interval(means))
+    low, high = percentile_interval(means)
+    return Estimate(float(scores.mean()), low, high)
 
 
 @dataclass(frozen=True)
@@ -422,8 +442,9 @@ class QuestionGroup:
         """
         if not self._scores:
             return None
-        interval = percentile_interval(getattr(self._bootstrap_means, measure))
-        return Estimate(getattr(self.mean_scores, measure), *interval)
+        mean = getattr(self.mean_scores, measure)
+        low, high = percentile_interval(getattr(self._bootstrap_means, measure))
+        return Estimate(mean, low, high)
 
     @cached_property
     def _scores(self) -> list[Scores]:
@@ -431,7 +452,8 @@ class QuestionGroup:
 
     @cached_property
     def _bootstrap_means(self) -> Scores:
-        return Scores(*bootstrap_means(_to_matrix(self._scores)).T)
+        means = bootstrap_means(_to_matrix(self._scores))
+        return Scores(*means.T)
 
 
 def _to_matrix(scores: Iterable[Scores]) -> Matrix:
@@ -465,8 +487,9 @@ def _group_by_answerability(rows: BenchRows) -> list[QuestionGroup]:
     unanswerable = [row for row in rows if row["gold"] == []]
     if not 0 < len(unanswerable) < len(rows):
         return []
+    answerable = [row for row in rows if row["gold"]]
     return [
-        QuestionGroup("answerable", [row for row in rows if row["gold"]]),
+        QuestionGroup("answerable", answerable),
         QuestionGroup("unanswerable", unanswerable),
     ]
 
@@ -479,10 +502,15 @@ def _group_by_value(rows: BenchRows, name: str, title: str = "") -> list[Questio
     rows_by_value: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows:
         values = row.get(name, ())
-        for value in values if isinstance(values, list | tuple) else [values]:
+        if not isinstance(values, list | tuple):
+            values = [values]
+        for value in values:
             rows_by_value.setdefault(str(value), []).append(row)
-    in_order = sorted(rows_by_value.items())
-    return [QuestionGroup(f"{title or name} {value}", of_value) for value, of_value in in_order]
+    groups = []
+    for value in sorted(rows_by_value):
+        group = QuestionGroup(f"{title or name} {value}", rows_by_value[value])
+        groups.append(group)
+    return groups
 
 
 def _group_by_number(rows: BenchRows, name: str) -> list[QuestionGroup]:
@@ -495,7 +523,9 @@ def _group_by_number(rows: BenchRows, name: str) -> list[QuestionGroup]:
         within = [row for row in rows if first <= row.get(name, 0) <= last]
         if within:
             groups.append(QuestionGroup(f"{name} {title}", within))
-    return groups if len(groups) > 1 else []
+    if len(groups) < 2:
+        return []
+    return groups
 
 
 def _without_own_knowledge(row: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -581,9 +611,14 @@ def compare_results(
             "the two results cannot be compared: they have no question with gold answers in common",
             hint="compare results of one question set; add_gold_answers finds gold answers",
         )
-    changes = {
-        id_: getattr(after[id_], measure) - getattr(before[id_], measure) for id_ in shared_ids
-    }
+    improved = []
+    worsened = []
+    for id_ in shared_ids:
+        change = getattr(after[id_], measure) - getattr(before[id_], measure)
+        if change > 0:
+            improved.append(id_)
+        elif change < 0:
+            worsened.append(id_)
     all_ids = dict.fromkeys(row["id"] for row in (*first, *second))
     unpaired_ids = [id_ for id_ in all_ids if id_ not in before or id_ not in after]
     pairs = PairedScores(
@@ -605,8 +640,8 @@ def compare_results(
         first=mean_before,
         second=mean_after,
         confidence_interval=permutation_interval(permuted, difference),
-        improved_ids=tuple(id_ for id_, change in changes.items() if change > 0),
-        worsened_ids=tuple(id_ for id_, change in changes.items() if change < 0),
+        improved_ids=tuple(improved),
+        worsened_ids=tuple(worsened),
         unpaired_ids=tuple(unpaired_ids),
         p_value=permutation_p_value(permuted, difference),
         sample_size=sample_size,
@@ -618,8 +653,14 @@ def _weights_of(rows: BenchRows, ids: Iterable[str], right_weight: float) -> Mat
 
     The first ask counts, also of repeated questions, since questions are drawn by it.
     """
-    scores_by_id = {row["id"]: score_row(row) or ZERO_SCORES for row in rows}
-    return numpy.array([right_weight if scores_by_id[id_].f1 == 1 else 1.0 for id_ in ids])
+    weights: dict[str, float] = {}
+    for row in rows:
+        scores = score_row(row) or ZERO_SCORES
+        weight = 1.0
+        if scores.f1 == 1:
+            weight = right_weight
+        weights[row["id"]] = weight
+    return numpy.array([weights[id_] for id_ in ids])
 
 
 def _measure_of(means: Matrix, measure: str) -> Matrix:
@@ -632,7 +673,10 @@ def _check_equal_gold(first: BenchRows, second: BenchRows, ids: Iterable[str]) -
     """Raise InputError if the gold answers of a question differ between the two sets, regardless of order."""
     gold_before = {row["id"]: row["gold"] for row in first}
     gold_after = {row["id"]: row["gold"] for row in second}
-    differing = [id_ for id_ in ids if set(gold_before[id_]) != set(gold_after[id_])]
+    differing = []
+    for id_ in ids:
+        if set(gold_before[id_]) != set(gold_after[id_]):
+            differing.append(id_)
     if differing:
         count = pluralize(len(differing), "question")
         raise InputError(

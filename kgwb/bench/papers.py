@@ -224,7 +224,8 @@ def _have_same_questions(all_results: AllResults) -> bool:
     """Return whether all results have the same questions with gold."""
     all_ids = set()
     for results in all_results:
-        all_ids.add(frozenset(id_ for id_, row in results.rows.items() if row["gold"] is not None))
+        ids = {id_ for id_, row in results.rows.items() if row["gold"] is not None}
+        all_ids.add(frozenset(ids))
     return len(all_ids) < 2
 
 
@@ -253,14 +254,21 @@ def _find_significant(
             hint="name results of one question set, or leave --baseline out",
         )
     base = all_results[names.index(baseline)]
-    base_rows = [*base.rows.values()]
+    base_rows = list(base.rows.values())
     p_values = {}
-    for (position, results), measure in product(enumerate(all_results), measures):
-        if results is not base:
-            comparison = compare_results(base_rows, [*results.rows.values()], measure)
+    for position, results in enumerate(all_results):
+        if results is base:
+            continue
+        rows = list(results.rows.values())
+        for measure in measures:
+            comparison = compare_results(base_rows, rows, measure)
             p_values[position, measure] = comparison.p_value
-    adjusted = zip(p_values, holm_adjusted([*p_values.values()]), strict=True)
-    return {key for key, p_value in adjusted if p_value < SIGNIFICANCE_LEVEL}
+    adjusted = holm_adjusted(list(p_values.values()))
+    significant = set()
+    for key, p_value in zip(p_values, adjusted, strict=True):
+        if p_value < SIGNIFICANCE_LEVEL:
+            significant.add(key)
+    return significant
 
 
 def describe_setups(all_results: AllResults) -> str:
@@ -272,14 +280,15 @@ def describe_setups(all_results: AllResults) -> str:
     sentences = []
     for results in all_results:
         config = results.config
-        profile = (config.get("settings") or {}).get("profile", "unknown")
+        settings = config.get("settings") or {}
+        profile = settings.get("profile", "unknown")
+        graph = source_name(str(config.get("source")))
         questions = pluralize(len(results.rows), "question")
         models = ", ".join(dict.fromkeys(results.model_specs.values()))
+        setup = f"kgwb {config.get('kgwb')}, set-up {fingerprint_setups([config])}"
         sentences.append(
-            f"{results.name}: {questions} on {source_name(str(config.get('source')))}, "
-            f"system {config.get('system')}, profile {profile}, model {models}, "
-            f"{find_day(results.folder)}, kgwb {config.get('kgwb')}, "
-            f"set-up {fingerprint_setups([config])}."
+            f"{results.name}: {questions} on {graph}, system {config.get('system')}, profile {profile}, "
+            f"model {models}, {find_day(results.folder)}, {setup}."
         )
     return " ".join(sentences)
 
@@ -297,7 +306,8 @@ def fingerprint_setups(configs: Iterable[Mapping[str, Any]]) -> str:
     """
     texts = []
     for config in configs:
-        entries = {name: value for name, value in config.items() if name != "source"}
+        entries = dict(config)
+        entries.pop("source", None)
         texts.append(json.dumps(entries, sort_keys=True, default=str))
     return fingerprint("\n".join(texts))[:8]
 
@@ -372,11 +382,12 @@ def make_chart(
 
 def _make_quality_panel(all_results: AllResults, measures: Sequence[str]) -> Panel:
     """Return a group for each results folder, and a bar with its interval for each measure."""
+    names = [results.name for results in all_results]
     series = {}
     for measure in measures:
         label = MEASURE_LABELS[measure]
         series[label] = [results.groups["all"].estimate(measure) for results in all_results]
-    return Panel("mean over questions", [results.name for results in all_results], series)
+    return Panel("mean over questions", names, series)
 
 
 def _make_losses_panel(all_results: AllResults) -> Panel:
@@ -427,10 +438,15 @@ def _make_errors_panel(analysis: ErrorAnalysis) -> Panel:
     series: dict[str, list[Estimate | None]] = {}
     for coder, counts in counts_by_coder.items():
         total = counts.total()
-        series[coder] = []
-        for count in map(counts.__getitem__, categories):
-            share = Estimate(count / total, *wilson_interval(count, total)) if total else None
-            series[coder].append(share)
+        shares: list[Estimate | None] = []
+        for category in categories:
+            if not total:
+                shares.append(None)
+                continue
+            count = counts[category]
+            low, high = wilson_interval(count, total)
+            shares.append(Estimate(count / total, low, high))
+        series[coder] = shares
     return Panel("share of the sample", categories, series)
 
 
@@ -549,8 +565,9 @@ def _draw_chart(chart: Chart) -> Figure:
     labels = []
     for name in names:
         label = shorten(single_line(name), LABEL_CHARS)
-        # matplotlib leaves out a name that begins with "_"
-        labels.append(f"\N{WORD JOINER}{label}" if label.startswith("_") else label)
+        if label.startswith("_"):  # matplotlib leaves out such a name
+            label = f"\N{WORD JOINER}{label}"
+        labels.append(label)
     figure.legend(panels[0].containers, labels, loc="outside upper center", ncols=2, frameon=False)
     return figure
 
@@ -569,12 +586,16 @@ def _draw_panel(axes: Axes, panel: Panel) -> None:
     """Draw the bars of a panel with their intervals, the first category at the top."""
     values = []
     for number, bars in enumerate(panel.series.values()):
-        sign = -1 if panel.is_opposed and number == 1 else 1
+        sign = 1
+        if panel.is_opposed and number == 1:
+            sign = -1
         values.append([sign * bar.value if bar else None for bar in bars])
-    frame = import_pandas().DataFrame(
-        values, columns=list(map(_wrap, panel.categories)), dtype=float
-    )
-    lines = 1 if panel.is_opposed else len(panel.series)
+    pandas = import_pandas()
+    columns = list(map(_wrap, panel.categories))
+    frame = pandas.DataFrame(values, columns=columns, dtype=float)
+    lines = len(panel.series)
+    if panel.is_opposed:
+        lines = 1
     frame.T.plot.barh(
         ax=axes,
         width=BAR_INCHES * lines / (BAR_INCHES * lines + GAP_INCHES),
@@ -591,7 +612,9 @@ def _draw_panel(axes: Axes, panel: Panel) -> None:
             patch.set_hatch(hatch)
             if bar and bar.low < bar.high:
                 # A line that is white around a black core is seen on dark bars, too.
-                ends, places = [bar.low, bar.high], 2 * [patch.get_y() + patch.get_height() / 2]
+                ends = [bar.low, bar.high]
+                middle = patch.get_y() + patch.get_height() / 2
+                places = [middle, middle]
                 axes.plot(ends, places, color="white", linewidth=1.8, solid_capstyle="butt")
                 axes.plot(ends, places, color="black", linewidth=0.8, marker="|", markersize=3)
     axes.invert_yaxis()
@@ -758,7 +781,8 @@ def load_papers() -> dict[str, Paper]:
     """
     papers = {}
     for file in sorted(EXPERIMENTS_FOLDER.glob("*.toml")):
-        papers[file.stem] = Paper.model_validate(tomllib.loads(file.read_text(encoding="utf-8")))
+        data = tomllib.loads(file.read_text(encoding="utf-8"))
+        papers[file.stem] = Paper.model_validate(data)
     return papers
 
 
@@ -775,8 +799,11 @@ def count_questions(
     """
     if set_names is None:
         set_names = experiment.sets * len(experiment.configurations)
-    sizes = (paper.sets[name].questions for name in set_names)
-    return sum(min(size, limit or size) for size in sizes)
+    count = 0
+    for name in set_names:
+        size = paper.sets[name].questions
+        count += min(size, limit or size)
+    return count
 
 
 def find_experiment(name: str) -> tuple[Paper, Experiment]:
@@ -840,8 +867,10 @@ def find_file_below(folder: Path, names: Sequence[str]) -> Path | None:
     their order.
     """
     places = (folder, *sorted(filter(Path.is_dir, folder.glob("*"))))
-    paths = (place / name for place, name in product(places, names))
-    return next(filter(Path.is_file, paths), None)
+    for place, name in product(places, names):
+        if (place / name).is_file():
+            return place / name
+    return None
 
 
 def select_questions(
@@ -916,7 +945,9 @@ class Measurement:
             return QuestionGroup("all", self.rows).estimate(measure)
         values = cast("Sequence[Mapping[str, Any]]", self.rows)
         amounts = [float(row[measure]) for row in values if measure in row]
-        return estimate_mean(amounts) if amounts else None
+        if not amounts:
+            return None
+        return estimate_mean(amounts)
 
 
 def make_experiment_table(
@@ -965,12 +996,13 @@ def make_experiment_chart(
     pairs = list(product(set_names, experiment.configurations))
     categories = []
     for set_name, configuration in pairs:
-        names = [paper.sets[set_name].title, configuration.name]
+        title = paper.sets[set_name].title
+        category = f"{title}: {configuration.name}"
         if len(experiment.configurations) == 1:
-            names = names[:1]
+            category = title
         elif len(set_names) == 1:
-            names = names[1:]
-        categories.append(": ".join(names))
+            category = configuration.name
+        categories.append(category)
     panels = []
     for position, measure in enumerate(experiment.measures):
         published: list[Estimate | None] = []
@@ -984,15 +1016,18 @@ def make_experiment_chart(
         if any(row.published for row in experiment.configurations):
             series = {f"published, {paper.model}": published, "here": ours}
         panels.append(Panel(LABELS[measure], categories, series))
-    title = f"{paper.paper}, {experiment.where}"
-    return Chart(title, make_caption(paper, experiment, measurements), panels)
+    chart_title = f"{paper.paper}, {experiment.where}"
+    caption = make_caption(paper, experiment, measurements)
+    return Chart(chart_title, caption, panels)
 
 
 def _scaled_estimate(
     measurement: Measurement | None, measure: str, scale: float
 ) -> Estimate | None:
     """Return the mean of a measure with its interval; a score is multiplied by ``scale``. None without one."""
-    estimate = measurement.estimate(measure) if measurement else None
+    estimate = None
+    if measurement:
+        estimate = measurement.estimate(measure)
     if estimate is None or measure not in MEASURES:
         return estimate
     return Estimate(*(scale * number for number in estimate))
@@ -1005,8 +1040,11 @@ def describe_availability(paper: Paper, experiment: Experiment, folder: Path) ->
     """
     if experiment.cannot:
         return "cannot be repeated"
-    files = [find_question_file(paper.sets[name], folder) for name in experiment.sets]
-    return f"{len(files) - files.count(None)} of {pluralize(len(files), 'question set')} at hand"
+    there = 0
+    for name in experiment.sets:
+        if find_question_file(paper.sets[name], folder):
+            there += 1
+    return f"{there} of {pluralize(len(experiment.sets), 'question set')} at hand"
 
 
 def make_kinds_table(
@@ -1016,9 +1054,11 @@ def make_kinds_table(
 
     There is a row for each measurement and measure, and a column for each kind.
     """
+    headers = ["questions", "measure", "configuration", *experiment.kinds]
     rows: list[list[str]] = []
-    measured = measurements if experiment.kinds else ()
-    for measurement, measure in product(measured, experiment.measures):
+    if not experiment.kinds:
+        return Table(headers, rows)
+    for measurement, measure in product(measurements, experiment.measures):
         title = paper.sets[measurement.set_name].title
         row = [title, LABELS[measure], measurement.configuration]
         for kind in experiment.kinds:
@@ -1026,7 +1066,7 @@ def make_kinds_table(
             part = replace(measurement, rows=of_kind) if of_kind else None
             row.append(_format_measured(part, measure, paper.scale))
         rows.append(row)
-    return Table(("questions", "measure", "configuration", *experiment.kinds), rows)
+    return Table(headers, rows)
 
 
 def make_others_table(paper: Paper, experiment: Experiment) -> Table:
@@ -1110,7 +1150,8 @@ def list_measured_differences(paper: Paper, measurements: Sequence[Measurement])
         reason = _why_incomparable(question_set, measurement)
         if reason:
             count = pluralize(len(measurement.rows), "question")
-            titles.setdefault((count, reason), {})[question_set.title] = None
+            alike = titles.setdefault((count, reason), {})
+            alike[question_set.title] = None
     for (count, reason), titles_of_reason in titles.items():
         each = " each" if len(titles_of_reason) > 1 else ""
         yield f"{'; '.join(titles_of_reason)}: {count}{each}{reason}"
@@ -1153,7 +1194,9 @@ def describe_measurements(paper: Paper, measurements: Sequence[Measurement]) -> 
     configs = [measurement.config for measurement in measurements if measurement.config]
     days = sorted({measurement.day for measurement in measurements if measurement.day})
     if days:
-        period = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
+        period = days[0]
+        if len(days) > 1:
+            period += f" to {days[-1]}"
         text += f", {period}"
     if configs:
         versions = ", ".join(dict.fromkeys(str(config.get("kgwb")) for config in configs))
@@ -1223,14 +1266,22 @@ def load_measured(name: str, folder: Path = MEASURED_FOLDER) -> list[Measurement
     measurements = []
     for _, entry in disk.read_json_lines(path):
         line = MeasuredLine.model_validate(entry)
-        stand_in = paper.sets[line.set].stand_in if line.is_stand_in else None
+        stand_in = None
+        if line.is_stand_in:
+            stand_in = paper.sets[line.set].stand_in
         rows: list[BenchRow] = []
         for position, id_ in enumerate(line.ids):
             scores = {measure: values[position] for measure, values in line.scores.items()}
-            rows.append({"id": id_, "error": "an error" if id_ in line.errors else None, **scores})
-        measurements.append(
-            Measurement(
-                line.set, line.configuration, line.model, rows, stand_in, line.config, line.day
-            )
+            error = "an error" if id_ in line.errors else None
+            rows.append({"id": id_, "error": error, **scores})
+        measurement = Measurement(
+            set_name=line.set,
+            configuration=line.configuration,
+            model=line.model,
+            rows=rows,
+            stand_in=stand_in,
+            config=line.config,
+            day=line.day,
         )
+        measurements.append(measurement)
     return measurements
