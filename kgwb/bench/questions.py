@@ -257,11 +257,12 @@ def make_standalone_questions(questions: Iterable[BenchQuestion]) -> list[BenchQ
     A question without such a wording keeps its own. Each copy has no dialogue, and the turn 0.
     ``compute_retention`` compares a system's answers to both.
     """
-    alone: JsonObject = {"dialogue": None, "turn": 0}
-    return [
-        question.model_copy(update={"question": question.standalone or question.question} | alone)
-        for question in questions
-    ]
+    standalone_questions = []
+    for question in questions:
+        text = question.standalone or question.question
+        changes = {"question": text, "dialogue": None, "turn": 0}
+        standalone_questions.append(question.model_copy(update=changes))
+    return standalone_questions
 
 
 def group_by_dialogue(questions: Iterable[BenchQuestion]) -> Iterator[tuple[BenchQuestion, ...]]:
@@ -335,14 +336,16 @@ def _find_metaqa_predicates(kg: Graph) -> dict[str, str]:
     result = kg.select("SELECT DISTINCT ?p WHERE { ?s ?p ?o }")
     for (term,) in result.rows:
         if isinstance(term, URIRef):
-            by_local_name.setdefault(re.split("[/#]", term)[-1], []).append(n3(term))
+            local_name = re.split("[/#]", term)[-1]
+            by_local_name.setdefault(local_name, []).append(n3(term))
     predicates: dict[str, str] = {}
     for word, name in METAQA_RELATIONS.items():
         same_name = sorted(by_local_name.get(name, ()))
         if len(same_name) == 1:
             predicates[word] = same_name[0]
         elif same_name:
-            predicates[word] = f"({'|'.join(same_name)})"
+            alternatives = "|".join(same_name)
+            predicates[word] = f"({alternatives})"
     return predicates
 
 
@@ -359,7 +362,8 @@ def _add_gold_query(question: BenchQuestion, predicates: Mapping[str, str]) -> B
     patterns = _patterns_of_path(question.path or "", topic, predicates)
     if not patterns:
         return question
-    query = f"SELECT DISTINCT ?x WHERE {{ {' '.join(patterns)} FILTER(?x != {topic}) }}"
+    body = " ".join(patterns)
+    query = f"SELECT DISTINCT ?x WHERE {{ {body} FILTER(?x != {topic}) }}"
     return question.model_copy(update={"sparql": query})
 
 
@@ -606,13 +610,16 @@ def find_named_gold(questions: Iterable[BenchQuestion], kg: Graph) -> list[Named
     if not given:
         return []
     try:
-        things = find_things(set(chain.from_iterable(texts for _, texts in given)), kg)
+        all_texts = chain.from_iterable(texts for _, texts in given)
+        things = find_things(set(all_texts), kg)
     except GraphError:
         return []
     found = []
     for question, texts in given:
         named = [text for text in texts if text in things]
-        by_query = find_query_answers(question.sparql, kg) if named else ()
+        if not named:
+            continue
+        by_query = find_query_answers(question.sparql, kg)
         for text in named:
             if text not in by_query:
                 found.append(NamedGold(question.id, text, things[text]))
@@ -654,7 +661,9 @@ def describe_named_gold(found: Sequence[NamedGold], places: Mapping[str, str]) -
         number = "" if len(named.iris) == 1 else f"{len(named.iris)} things, "
         examples.append(f"{where}: {named.text!r} is {number}{things}")
     more = and_more(len(found) - MAX_SHOWN_NAMES)
-    shown = "; ".join(filter(None, [*examples, more]))
+    if more:
+        examples.append(more)
+    shown = "; ".join(examples)
     return (
         f"{questions} {verb} a text, as gold or in an assertion, that is the name of a thing in the graph: "
         f"an answer with the thing is not that text: {shown}"

@@ -64,7 +64,6 @@ from kgwb.show.html import ChartBar, Html, render_template, tag
 from kgwb.show.run import render_run
 from kgwb.show.run_state import ANSWER_STATE_ICONS, RIGHT, UNANSWERED, WRONG
 from kgwb.show.static_form import load_style
-from kgwb.show.tables import Table
 from kgwb.text import (
     and_more,
     display_name,
@@ -202,9 +201,10 @@ class Report:
                 text = _title_of_question(results, change)
                 return link_to_run(results, change.after, text) or text
 
+            names = ", ".join(results.name for results in self.results)
             page = _render_page(
                 "report.html",
-                f"Benchmark {', '.join(results.name for results in self.results)}",
+                f"Benchmark {names}",
                 question_table=render_question_table(self.results, link_to_run),
                 **self._section_values(link_question),
             )
@@ -270,9 +270,10 @@ class Report:
         run = systems.load_run(file, kg=graph, model=model)
         loss = results.losses_by_id.get(question, {})
         blamed_agent = agent or loss.get("agent")
-        blamed_step = next((step.key for step in run.steps if step.agent == blamed_agent), "")
+        blamed_steps = [step.key for step in run.steps if step.agent == blamed_agent]
         if not agent and loss.get("step") in run.steps_by_key:
-            blamed_step = loss["step"]
+            blamed_steps.insert(0, loss["step"])
+        blamed_step = blamed_steps[0] if blamed_steps else ""
         run.right_answer = row_right_answer(row)
         return MeasuredRun(run, blamed_step)
 
@@ -316,16 +317,21 @@ class Report:
     def _render_ratings(self) -> Html:
         """Render tables of the grades that raters gave in each folder, and how far they agree; empty without any."""
         rendered = []
-        for ratings in map(read_ratings, self.results):
-            rendered += [make_ratings_table(ratings), make_agreement_table(ratings)]
-        return h.join(*map(Table.render, rendered))
+        for results in self.results:
+            ratings = read_ratings(results)
+            for table in (make_ratings_table(ratings), make_agreement_table(ratings)):
+                rendered.append(table.render())
+        return h.join(*rendered)
 
     def _repr_html_(self) -> str:
         values = self._section_values(_title_of_question)
         return h.static_page(render_template(f"{TEMPLATES}/sections.html", **values))
 
     def __repr__(self) -> str:
-        sizes = (f"{each.name}: {pluralize(len(each.rows), 'question')}" for each in self.results)
+        sizes = []
+        for results in self.results:
+            count = pluralize(len(results.rows), "question")
+            sizes.append(f"{results.name}: {count}")
         return f"Report({'; '.join(sizes)})"
 
 
@@ -403,7 +409,8 @@ def render_verdict_badges(results: LoadedResults) -> Iterator[Html]:
     counts = Counter(map(get_verdict, results.rows.values()))
     for verdict, icon in ANSWER_STATE_ICONS.items():
         if counts[verdict] or verdict in (RIGHT, WRONG, UNANSWERED):
-            yield h.state_badge(icon, f"{counts[verdict]} {verdict}", pill=True)
+            text = f"{counts[verdict]} {verdict}"
+            yield h.state_badge(icon, text, pill=True)
 
 
 def render_setup(all_results: AllResults, details: bool = False) -> Html:
@@ -421,7 +428,8 @@ def render_setup(all_results: AllResults, details: bool = False) -> Html:
             if len(set(values)) > 1:
                 values = [tag("mark", value) for value in values]
             rows.append((name, *values))
-    headers = ["", *(results.name for results in all_results)]
+    names = [results.name for results in all_results]
+    headers = ["", *names]
     # All of them: what is left out could be what differs.
     return h.table(headers, rows, max_rows=len(rows))
 
@@ -521,7 +529,8 @@ def _render_loss_chart(all_results: AllResults) -> Html:
     bars = []
     for number, results in enumerate(all_results):
         for agent, total in results.count_losses().items():
-            bars.append(ChartBar(agent + results.label_suffix, total, str(total), 0, 0, number))
+            label = agent + results.label_suffix
+            bars.append(ChartBar(label, total, str(total), 0, 0, number))
     return h.bar_chart("Answers lost, by agent", bars)
 
 
@@ -652,9 +661,10 @@ def _render_values(row: BenchRow, name: str, names: Mapping[str, str]) -> Html:
     rows = []
     for cells in table[:MAX_SHOWN_VALUES]:
         rows.append([_render_value(cell or "", names) for cell in cells])
-    rendered = h.join(*(h.div("", *cells) for cells in rows))
     if len(table[0]) > 1:
         rendered = h.table((), rows)
+    else:
+        rendered = h.join(*(h.div("", *cells) for cells in rows))
     return h.join(rendered, and_more(len(table) - MAX_SHOWN_VALUES))
 
 
@@ -748,7 +758,8 @@ def _render_change(
     question = link(comparison.after, change)
     if change.earlier_turn is not None:
         turn = comparison.after.question_titles[change.earlier_turn["id"]]
-        question = h.join(question, h.div("soft", f"after another answer to: {turn}"))
+        note = h.div("soft", f"after another answer to: {turn}")
+        question = h.join(question, note)
     cells = [question]
     sides = (
         (comparison.before, change.before, "asks_before"),
@@ -758,12 +769,16 @@ def _render_change(
         answers = render_answers(row, names)
         rate = PassRate.of_row(change.after, asks)
         if rate is not None:
-            answers = h.join(answers, " ", h.muted_text(f"right {rate}"))
-        agent = results.losses_by_id.get(row["id"], {}).get("agent")
+            note = h.muted_text(f"right {rate}")
+            answers = h.join(answers, " ", note)
+        loss = results.losses_by_id.get(row["id"], {})
+        agent = loss.get("agent")
         if agent:
-            answers = h.join(answers, h.div("soft", f"lost at {display_name(agent)}"))
+            note = h.div("soft", f"lost at {display_name(agent)}")
+            answers = h.join(answers, note)
         cells.append(answers)
-    return [*cells, render_gold(change.before, names), *_render_decisions(change.first_difference)]
+    gold = render_gold(change.before, names)
+    return [*cells, gold, *_render_decisions(change.first_difference)]
 
 
 def _render_decisions(difference: StepDifference | None) -> tuple[Html, Html]:

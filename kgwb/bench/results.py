@@ -253,8 +253,10 @@ class QuestionSample:
     def add_to_config(self, config: Mapping[str, Any], earlier: Mapping[str, Any]) -> JsonObject:
         """Return a configuration that names the sample, and those that an earlier one of it names."""
         samples = []
-        for sample in dict.fromkeys([*self.list_of(earlier), self]):
-            samples.append({**asdict(sample), "ids": sorted(sample.ids)})
+        all_samples = [*self.list_of(earlier), self]
+        for sample in dict.fromkeys(all_samples):
+            ids = sorted(sample.ids)
+            samples.append({**asdict(sample), "ids": ids})
         questions = {**config["questions"], "samples": samples}
         return {**config, "questions": questions}
 
@@ -492,8 +494,11 @@ def list_labels(row: BenchRow, name: str) -> list[str]:
 
 def add_remembered_turn(dialogue: Dialogue, row: Mapping[str, Any] | None) -> Dialogue:
     """Return a dialogue with the turn that a row remembers; as it is without such a row."""
-    turn = from_data(row.get("remembered") if row else None, Turn | None)
-    return Dialogue((*dialogue.turns, turn)) if turn else dialogue
+    remembered = row.get("remembered") if row else None
+    turn = from_data(remembered, Turn | None)
+    if turn is None:
+        return dialogue
+    return Dialogue((*dialogue.turns, turn))
 
 
 def split_answers(row: BenchRow) -> tuple[list[str], list[str]]:
@@ -509,9 +514,16 @@ def split_answers(row: BenchRow) -> tuple[list[str], list[str]]:
     not_asked_for = find_columns_not_asked_for(gold_table, table)
     asked_values = set()
     for cells in table:
-        asked_values |= {cell for place, cell in enumerate(cells) if place not in not_asked_for}
-    asked = [value for value in row["answers"] if value in asked_values]
-    others = [value for value in row["answers"] if value not in asked_values]
+        for position, cell in enumerate(cells):
+            if position not in not_asked_for:
+                asked_values.add(cell)
+    asked = []
+    others = []
+    for value in row["answers"]:
+        if value in asked_values:
+            asked.append(value)
+        else:
+            others.append(value)
     return asked, others
 
 
@@ -563,9 +575,11 @@ def describe_config_changes(
     before = flatten_config(earlier)
     now = flatten_config(present)
     for name in before | now:
-        is_same = before.get(name) == now.get(name)
-        if not is_same and name.partition(" ")[0] not in INFORMATIONAL_ENTRIES:
-            yield f"{name} was {before.get(name)!r} and is now {now.get(name)!r}"
+        kind = name.partition(" ")[0]
+        old_value = before.get(name)
+        new_value = now.get(name)
+        if kind not in INFORMATIONAL_ENTRIES and old_value != new_value:
+            yield f"{name} was {old_value!r} and is now {new_value!r}"
 
 
 def get_verdict(row: BenchRow) -> str:
@@ -577,8 +591,11 @@ def get_verdict(row: BenchRow) -> str:
     """
     if row["error"] is not None:
         return ERROR
+    is_right = None
+    if row["gold"] is not None:
+        is_right = not is_lost(row)
     return choose_answer_state(
-        is_right=None if row["gold"] is None else not is_lost(row),
+        is_right=is_right,
         has_values=bool(row["answers"]),
         reason=row.get("reason", ""),
         doubt=_describe_doubt(row),
@@ -603,7 +620,9 @@ def _describe_doubt(row: BenchRow) -> str:
         return unproved
     typed_labels = []
     for value in row["answers"]:
-        value_type = "a thing" if is_iri(value) else literal_type(value)
+        value_type = "a thing"
+        if not is_iri(value):
+            value_type = literal_type(value)
         typed_labels.append((get_label(row, value), value_type))
     mismatch = describe_unfitting_values(row["question"], typed_labels)
     return "; ".join(filter(None, [mismatch, unproved]))
@@ -662,7 +681,9 @@ def make_row(question: BenchQuestion, run: Run | None, error: str | None) -> Ben
     Labels of IRIs are added if any is known. A gold thing whose name was answered has it as its
     label (``read_names``).
     """
-    answer = run.answer if run and error is None else None
+    answer = None
+    if run and error is None:
+        answer = run.answer
     recorded: BenchRow = {"answers": answer_to_strings(answer), "error": error}
     if run and run.settings.own_knowledge:
         recorded["source"] = FROM_GRAPH
@@ -680,9 +701,11 @@ def make_row(question: BenchQuestion, run: Run | None, error: str | None) -> Ben
         if not answer:
             row["reason"] = answer.reason
         row["answer_queries"] += map(str, answer.queries)
-        row["support_predicates"] = sorted({str(predicate) for _, predicate, _ in answer.support})
+        predicates = {str(predicate) for _, predicate, _ in answer.support}
+        row["support_predicates"] = sorted(predicates)
     if run is not None and answer is not None:
-        cut_result = find_cut_result(answer, used_calls(run.steps, run.calls))
+        calls = used_calls(run.steps, run.calls)
+        cut_result = find_cut_result(answer, calls)
         if cut_result is not None:
             row["cut_rows"] = len(cut_result.rows)
     row.update(_describe_usage(question, run))
@@ -734,8 +757,12 @@ def has_gold_of(row: BenchRow, question: BenchQuestion) -> bool:
 
     The rows of a gold table are compared too, unless the row has none, as in early versions.
     """
+    if row["gold"] != question.gold:
+        return False
     table = row.get("gold_table", question.rows)
-    return row["gold"] == question.gold and [*map(list, table)] == [*map(list, question.rows)]
+    before = [list(cells) for cells in table]
+    present = [list(cells) for cells in question.rows]
+    return before == present
 
 
 def rescore_results(
@@ -774,11 +801,15 @@ def question_of_row(row: BenchRow) -> BenchQuestion:
     A gold value without a label is its own label. Rows of earlier versions do not have the gold
     query.
     """
-    data = {name: row[name] for name in QUESTION_FIELDS if name in row}
+    data = {"answers": row["gold"], "rows": row.get("gold_table", ())}
+    for name in QUESTION_FIELDS:
+        if name in row:
+            data[name] = row[name]
     labels = row.get("labels", {})
     if labels:
-        data["answer_labels"] = [labels.get(value, value) for value in row["gold"] or ()]
-    return BenchQuestion(answers=row["gold"], rows=row.get("gold_table", ()), **data)
+        gold = row["gold"] or ()
+        data["answer_labels"] = [labels.get(value, value) for value in gold]
+    return BenchQuestion(**data)
 
 
 def _score_answer(
@@ -792,7 +823,9 @@ def _score_answer(
     answers = recorded["answers"]
     table = recorded.get("table", [])
     row = _describe_question(question)
-    row |= {name: recorded[name] for name in ("source", "answers", "table") if name in recorded}
+    for name in ("source", "answers", "table"):
+        if name in recorded:
+            row[name] = recorded[name]
     row["gold"] = question.gold
     if question.rows:
         row["columns"] = question.columns
@@ -802,10 +835,9 @@ def _score_answer(
     if labels:
         row["labels"] = labels
     if question.answers is not None:
-        is_scored = recorded["error"] is None
-        scores = (
-            score_answers(answers, question.answers, table, labels) if is_scored else ZERO_SCORES
-        )
+        scores = ZERO_SCORES
+        if recorded["error"] is None:
+            scores = score_answers(answers, question.answers, table, labels)
         row |= asdict(scores)
     return row
 
@@ -816,9 +848,8 @@ def _describe_question(question: BenchQuestion) -> BenchRow:
     These are id, number of words, hops, type, language, dialogue, turn, standalone wording, what
     counts as right, the assertions, and the gold query with its number of predicates.
     """
-    row = question.model_dump(
-        mode="json", include={*QUESTION_FIELDS} - {"columns"}, exclude_defaults=True
-    )
+    names = set(QUESTION_FIELDS) - {"columns"}  # these stand with the gold
+    row = question.model_dump(mode="json", include=names, exclude_defaults=True)
     row["words"] = len(question.question.split())
     predicates = count_gold_predicates(question)
     if predicates:
@@ -849,11 +880,16 @@ def _collect_labels(
     one for each value.
     """
     gold = question.answers or ()
-    labels = dict(answer_labels)
+    labels: dict[str, str] = {}
     if len(gold) == len(question.answer_labels):
-        labels = dict(zip(gold, question.answer_labels, strict=True)) | labels
+        labels.update(zip(gold, question.answer_labels, strict=True))
+    labels.update(answer_labels)
     shown = {*gold, *answers}
-    return {iri: label for iri, label in labels.items() if iri in shown and "://" in iri}
+    shown_labels = {}
+    for iri, label in labels.items():
+        if iri in shown and "://" in iri:
+            shown_labels[iri] = label
+    return shown_labels
 
 
 def _labels_of_answer(answer: Answer | None) -> dict[str, str]:
@@ -885,7 +921,8 @@ def _find_answered_names(
         return labels
     with suppress(GraphError):
         for text, iris in find_things(texts, kg).items():
-            labels.update(dict.fromkeys(gold.intersection(iris), text))
+            gold_iris = gold.intersection(iris)
+            labels.update(dict.fromkeys(gold_iris, text))
     return labels
 
 
@@ -909,10 +946,15 @@ def _describe_usage(question: BenchQuestion, run: Run | None) -> JsonObject:
         usage["served"] = served
     total_s = run.totals.seconds
     usage["seconds"] = round(total_s, 6)
+    stages = {}
+    stage_model_seconds = {}
     times = sum_seconds_by_stage(run.system, run.steps, total_s)
-    usage["model_seconds"] = round(sum(time.model_seconds for time in times.values()), 6)
-    usage["stages"] = {stage: time.seconds for stage, time in times.items()}
-    usage["stage_model_seconds"] = {stage: time.model_seconds for stage, time in times.items()}
+    for stage, time in times.items():
+        stages[stage] = time.seconds
+        stage_model_seconds[stage] = time.model_seconds
+    usage["model_seconds"] = round(sum(stage_model_seconds.values()), 6)
+    usage["stages"] = stages
+    usage["stage_model_seconds"] = stage_model_seconds
     if run.answer:
         usage["executed_queries"] = len(run.answer.queries)
     linking = _count_linked(question, run)

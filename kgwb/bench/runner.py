@@ -274,7 +274,11 @@ class BenchSetup(RunSetup):
         These are the prompts of the system and those of the shared entity linking.
         """
         prompts = self.prompts.for_system(self.system.prompts)
-        return {name: fingerprint(prompts.text(name)) for name in sorted(self.system.prompt_names)}
+        fingerprints = {}
+        for name in sorted(self.system.prompt_names):
+            text = prompts.text(name)
+            fingerprints[name] = fingerprint(text)
+        return fingerprints
 
 
 def check_repeats(settings: Settings, repeats: int, given_settings: Collection[str] = ()) -> None:
@@ -310,7 +314,8 @@ def _fingerprint_of(questions: Sequence[BenchQuestion]) -> str:
     lines = []
     for question in questions:
         data = question.model_dump(exclude={"right", "tags", "split", "assertions"})
-        lines.append(json.dumps(data, ensure_ascii=False, separators=(",", ":")))
+        line = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+        lines.append(line)
     return fingerprint("\n".join(lines))
 
 
@@ -446,7 +451,9 @@ class Benchmark:
                 max_pending=None if may_wait else self.workers,
             )
         rows = self.results.rows_for(questions)
-        self.stop_reason = self.budget.exhausted if len(rows) < len(questions) else ""
+        self.stop_reason = ""
+        if len(rows) < len(questions):
+            self.stop_reason = self.budget.exhausted
         return rows
 
     def describe_calls(self) -> str:
@@ -484,8 +491,11 @@ class Benchmark:
     def _load_finished_run(self, row: BenchRow) -> Run | None:
         """Replay the saved run of a row, and return it; None if there is none, or if that fails."""
         file = find_run_file(self.results.folder, row)
+        if file is None:
+            return None
         with suppress(KgwbError):
-            return Run.load(file, self.setup.system).go_explained() if file else None
+            run = Run.load(file, self.setup.system)
+            return run.go_explained()
         return None
 
     def _count_unreachable(self, row: BenchRow) -> None:
@@ -611,8 +621,9 @@ class Benchmark:
         Never without gold, after an error, with ``repeats`` 1, or if it was asked often enough.
         After earlier results, only if exactly one of the two answers is lost.
         """
-        is_scored = row["gold"] is not None and row["error"] is None
-        if not is_scored or len(row.get("asks") or [row]) >= self.repeats:
+        if row["gold"] is None or row["error"] is not None:
+            return False
+        if self.repeats == 1 or len(row.get("asks", ())) >= self.repeats:
             return False
         if self.earlier_runs is None:
             return True
@@ -628,7 +639,9 @@ class Benchmark:
         should be saved and could not be. A row with another error counts as finished.
         """
         row = self.results.rows.get(question.id)
-        if row is None or row.get("unreachable") or (self.save_runs and row.get("run") == ""):
+        if row is None or row.get("unreachable"):
+            return None
+        if self.save_runs and row.get("run") == "":
             return None
         return row
 

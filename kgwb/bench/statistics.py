@@ -10,7 +10,6 @@ import operator
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from itertools import starmap
 from math import ceil, sqrt
 from statistics import fmean
 from typing import Any, TypeVar
@@ -84,7 +83,9 @@ def wilson_interval(count: int, total: int) -> tuple[float, float]:
     correction = squared / (4 * total**2)
     spread = NORMAL_QUANTILE * sqrt(variance + correction)
     scale = 1 + squared / total
-    return max(0.0, (centre - spread) / scale), min(1.0, (centre + spread) / scale)
+    low = (centre - spread) / scale
+    high = (centre + spread) / scale
+    return max(0.0, low), min(1.0, high)
 
 
 @frozen
@@ -128,7 +129,9 @@ class PairedScores:
     def means(self) -> tuple[Matrix, Matrix]:
         """Return the weighted mean scores before and after."""
         total = self.weights.sum()
-        return self.weights @ self.before / total, self.weights @ self.after / total
+        before = self.weights @ self.before
+        after = self.weights @ self.after
+        return before / total, after / total
 
     def permuted_means(self) -> tuple[Matrix, Matrix]:
         """Return the mean scores before and after of PERMUTATIONS random exchanges, a row for each.
@@ -145,8 +148,12 @@ class PairedScores:
         swapped_weights = self.swapped_weights[differs, None]
         chances = (weights / (weights + swapped_weights)).ravel()
         total = self.weights.sum()
-        change_before = (swapped_weights * after - weights * before) / total
-        change_after = (swapped_weights * before - weights * after) / total
+        gained_before = swapped_weights * after
+        lost_before = weights * before
+        change_before = (gained_before - lost_before) / total
+        gained_after = swapped_weights * before
+        lost_after = weights * after
+        change_after = (gained_after - lost_after) / total
         base_before, base_after = self.means()
         means_before = numpy.tile(base_before, (PERMUTATIONS, 1))
         means_after = numpy.tile(base_after, (PERMUTATIONS, 1))
@@ -223,7 +230,9 @@ def permutation_interval(permuted: Matrix, observed: float) -> tuple[float, floa
     size = abs(observed)
     if abs(reach - size) < ROUNDING_ERROR:
         reach = size
-    return max(-1.0, observed - reach), min(1.0, observed + reach)
+    low = observed - reach
+    high = observed + reach
+    return max(-1.0, low), min(1.0, high)
 
 
 def holm_adjusted(p_values: Sequence[float]) -> list[float]:
@@ -288,7 +297,11 @@ def compute_weighted_kappa(pairs: Sequence[tuple[float, float]]) -> float | None
     is full agreement, 0 that of chance, and less than 0 a smaller one. Returns None without pairs,
     or if both raters always gave the same one rating: then chance alone explains it.
     """
-    return _kappa(pairs, lambda first, second: (first - second) ** 2)
+
+    def squared_difference(first: float, second: float) -> float:
+        return (first - second) ** 2
+
+    return _kappa(pairs, squared_difference)
 
 
 def _kappa(pairs: Sequence[tuple[T, T]], disagreement: Callable[[T, T], float]) -> float | None:
@@ -298,8 +311,9 @@ def _kappa(pairs: Sequence[tuple[T, T]], disagreement: Callable[[T, T], float]) 
     """
     if not pairs:
         return None
-    observed = fmean(starmap(disagreement, pairs))
-    first_counts, second_counts = map(Counter, zip(*pairs, strict=True))
+    observed = fmean(disagreement(first, second) for first, second in pairs)
+    first_counts = Counter(first for first, _ in pairs)
+    second_counts = Counter(second for _, second in pairs)
     by_chance = 0.0
     for first, first_count in first_counts.items():
         for second, second_count in second_counts.items():

@@ -171,7 +171,9 @@ def open_model_arguments(specs: Mapping[str, str]) -> dict[str, ChatModel | str]
     models: dict[str, ChatModel | str] = {}
     for agent, spec in specs.items():
         kind, _, path = spec.partition(":")
-        models[agent] = _open_script(Path(path)) if kind == "scripted" else spec
+        models[agent] = spec
+        if kind == "scripted":
+            models[agent] = _open_script(Path(path))
     return models
 
 
@@ -223,7 +225,11 @@ def find_missing_settings(names: Sequence[str], settings: Iterable[str]) -> dict
 
 def describe_missing_settings(missing: Mapping[str, Sequence[str]]) -> str:
     """Return which system lacks which settings: "dog has no theta; triad has no theta, beta"."""
-    return "; ".join(f"{name} has no {', '.join(settings)}" for name, settings in missing.items())
+    parts = []
+    for name, settings in missing.items():
+        listed = ", ".join(settings)
+        parts.append(f"{name} has no {listed}")
+    return "; ".join(parts)
 
 
 def load_history(workbench: Workbench, path: Path) -> None:
@@ -246,7 +252,8 @@ def load_history(workbench: Workbench, path: Path) -> None:
             workbench.begin(entry).go_explained()
             workbench.keep_turns()
         else:
-            workbench.continue_dialogue(Dialogue((*workbench.dialogue.turns, entry)))
+            turns = (*workbench.dialogue.turns, entry)
+            workbench.continue_dialogue(Dialogue(turns))
 
 
 @dataclass(kw_only=True)
@@ -316,7 +323,9 @@ class AskCommand(QuestionArguments):
         finally:
             # A run that failed is saved too, as far as it came.
             is_saved = self._save(run)
-        return 0 if is_saved else EXIT_FAILED
+        if not is_saved:
+            return EXIT_FAILED
+        return 0
 
     def _open_conversation(self, workbench: Workbench) -> None:
         """Go on with a conversation of the file ``chats``, if one is given: the last by default.
@@ -503,8 +512,9 @@ class ChatsCommand:
 
         conversation = conversations.find(self.show)
         for number, turn in enumerate(conversation.turns, 1):
+            answers = ", ".join(turn.answers) or "no answer"
             print(f"{number}  {single_line(turn.question)}")
-            print(f"   {single_line(', '.join(turn.answers) or 'no answer')}")
+            print(f"   {single_line(answers)}")
 
 
 @dataclass(kw_only=True)

@@ -424,8 +424,11 @@ class BenchCommand(CheckArguments, MeasurementArguments):
                 store=store,
                 repeats=self.repeats,
                 asks_readings=self.readings,
-                save_runs=self.save_runs or (self.ladder and "lost"),
             )
+            if self.save_runs:
+                benchmark.save_runs = True
+            elif self.ladder:
+                benchmark.save_runs = "lost"
             try:
                 done = len(results.rows_for(questions))
                 with progress_bar(total=len(questions), initial=done, unit="question") as bar:
@@ -494,7 +497,9 @@ def name_failed_folders(measured: Mapping[Path, Sequence[BenchRow]]) -> int:
             failed_folders.append(str(folder))
     if failed_folders:
         print_error(f"every question ended in an error: {', '.join(failed_folders)}")
-    return EXIT_FAILED if len(failed_folders) == len(measured) else 0
+    if len(failed_folders) == len(measured):
+        return EXIT_FAILED
+    return 0
 
 
 def _print_figures(all_results: AllResults, prices: Prices) -> None:

@@ -302,7 +302,8 @@ class DoctorCommand:
             state = "ok"
             if not finding.ok:
                 state = "missing" if finding.required else "absent"
-            healthy &= state != "missing"
+            if state == "missing":
+                healthy = False
             print(f"{state:<8} {finding.name:<14} {single_line(finding.detail)}", flush=True)
             if not finding.ok and finding.remedy:
                 print(f"{'':<24}{single_line(finding.remedy)}")

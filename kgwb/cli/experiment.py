@@ -239,12 +239,12 @@ class ExperimentCommand(WorkArguments):
         parts = self._plan(paper, experiment)
         self._print_cost(paper, experiment, [part.set_name for part in parts])
         shared: dict[tuple[str | bool | None, ...], SharedQuestions] = {}
-        keys = []
+        chosen = []
         for part in parts:
             question_set = paper.sets[part.set_name]
             language = part.configuration.language or question_set.language
-            keys.append((part.set_name, language, part.configuration.standalone))
-            if keys[-1] not in shared:
+            key = (part.set_name, language, part.configuration.standalone)
+            if key not in shared:
                 questions = select_questions(
                     select_slices(load_questions(part.file.path, language), self.slice),
                     question_set,
@@ -252,11 +252,12 @@ class ExperimentCommand(WorkArguments):
                     part.configuration,
                     self.limit,
                 )
-                shared[keys[-1]] = SharedQuestions(questions)
+                shared[key] = SharedQuestions(questions)
+            chosen.append(shared[key])
         measurements = []
-        for part, key in zip(parts, keys, strict=True):
+        for part, questions_of_part in zip(parts, chosen, strict=True):
             print(f"{paper.sets[part.set_name].title}, {part.configuration.name}")
-            rows = part.command.run_benchmark(shared[key], prints_metrics=False)
+            rows = part.command.run_benchmark(questions_of_part, prints_metrics=False)
             config, _ = read_results(part.command.out)
             measurement = Measurement(
                 part.set_name,
@@ -285,7 +286,9 @@ class ExperimentCommand(WorkArguments):
             f"cost: {pluralize(count, 'question')}, about {paper.cost.calls * count:,.0f} model calls and "
             f"{paper.cost.tokens * count:,.0f} tokens ({paper.cost.source})"
         )
-        print(line + "; fewer, as only a slice is asked" * bool(self.slice))
+        if self.slice:
+            line += "; fewer, as only a slice is asked"
+        print(line)
 
     def _print_table(
         self, paper: Paper, experiment: Experiment, measurements: Sequence[Measurement]
