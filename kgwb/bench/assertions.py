@@ -109,12 +109,18 @@ def check_assertions(row: Mapping[str, Any]) -> Iterator[Check]:
                 present = find_present(row)
                 if present is not None:
                     is_there = normalize_value(_unwrap(value)) in present
-                    found = "" if is_there == is_wanted else ("found" if is_there else "missing")
+                    found = ""
+                    if is_there != is_wanted:
+                        found = "found" if is_there else "missing"
                 yield Check(name, value, row["error"] or found)
     for name, amount in _amounts_of(row).items():
         limit = getattr(asserted, name)
         if limit is not None:
-            found = NOT_KNOWN if amount is None else f"{amount:,.6g}" * (amount > limit)
+            found = ""
+            if amount is None:
+                found = NOT_KNOWN
+            elif amount > limit:
+                found = f"{amount:,.6g}"
             yield Check(name, f"{limit:,.6g}", row["error"] or found)
 
 

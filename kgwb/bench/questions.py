@@ -243,10 +243,12 @@ def with_earlier_turns(questions: Iterable[Mapping[str, Any]], ids: Collection[s
     for question in questions:
         dialogue = question.get("dialogue")
         if question["id"] in ids and dialogue is not None:
-            last_turns[dialogue] = max(last_turns.get(dialogue, 0), question.get("turn", 0))
+            turn = question.get("turn", 0)
+            last_turns[dialogue] = max(last_turns.get(dialogue, 0), turn)
     chosen = set(ids)
     for question in questions:
-        if question.get("turn", 0) < last_turns.get(question.get("dialogue"), 0):
+        last_turn = last_turns.get(question.get("dialogue"), 0)
+        if question.get("turn", 0) < last_turn:
             chosen.add(question["id"])
     return chosen
 
@@ -289,7 +291,8 @@ def answer_to_strings(answer: Answer | None) -> list[str]:
     if answer is None:
         return []
     terms = chain.from_iterable(value.terms for value in answer.values)
-    return list(dict.fromkeys(map(term_to_string, terms)))
+    texts = map(term_to_string, terms)
+    return list(dict.fromkeys(texts))
 
 
 def row_to_strings(row: Iterable[Term | None]) -> StringRow:
@@ -570,8 +573,10 @@ def _add_labels(question: BenchQuestion, names: Mapping[str, str]) -> BenchQuest
     answers = question.answers or ()
     if question.answer_labels or names.keys().isdisjoint(answers):
         return question
-    labels = tuple(names.get(value, value) for value in answers)
-    return question.model_copy(update={"answer_labels": labels})
+    labels = []
+    for value in answers:
+        labels.append(names.get(value, value))
+    return question.model_copy(update={"answer_labels": tuple(labels)})
 
 
 MAX_SHOWN_NAMES = 3

@@ -472,7 +472,10 @@ def command_for(results: LoadedResults) -> str:
     profile = str(settings.get("profile", "fast"))
     words = ["kgwb", "bench", "--kg", str(config.get("source")), "--system", system]
     for agent, model in results.model_specs.items():
-        words += ["--agent-model", f"{agent}={model}"] if agent else ["--model", model]
+        if agent:
+            words += ["--agent-model", f"{agent}={model}"]
+        else:
+            words += ["--model", model]
     words += ["--profile", profile]
     known_system = system if system in systems.list_systems() else ""
     defaults = systems.profile(profile, system=known_system).to_data()
@@ -498,7 +501,8 @@ def render_f1_chart(all_results: AllResults) -> Html:
             group = results.groups.get(name)
             f1 = group.estimate("f1") if group else None
             if group and f1:
-                questions = pluralize(len(group.rows) - group.without_gold, "question")
+                count = len(group.rows) - group.without_gold
+                questions = pluralize(count, "question")
                 text = f"{f1.value:.3f} ({questions})"
                 label = name + results.label_suffix
                 bars.append(ChartBar(label, f1.value, text, f1.low, f1.high, number))
@@ -514,8 +518,11 @@ def _render_seconds_chart(all_results: AllResults) -> Html:
     for number, results in enumerate(all_results):
         for name, cost in summarize_costs(results.rows.values()).items():
             if name.startswith("seconds"):
-                label = (name.partition(", ")[2] or "in all") + results.label_suffix
-                text = f"{format_seconds(cost.median)}, 95 % within {format_seconds(cost.p95)}"
+                _, _, stage = name.partition(", ")
+                label = (stage or "in all") + results.label_suffix
+                median = format_seconds(cost.median)
+                p95 = format_seconds(cost.p95)
+                text = f"{median}, 95 % within {p95}"
                 bars.append(ChartBar(label, cost.median, text, cost.median, cost.p95, number))
     title = "Seconds a question by stage: the median, and a line to the 95th percentile"
     return h.bar_chart(title, bars)
@@ -580,7 +587,9 @@ def _rows_beside(entry: Mapping[str, Any], all_results: AllResults) -> Iterator[
             value = tag("b", f"{100 * figure.value:.2f}")
             name = tag("b", results.name)
             yield questions, label, value, name, "measured here", f"as {label}"
-    source = "; ".join(filter(None, (f"published: {entry['source']}", entry.get("note"))))
+    source = f"published: {entry['source']}"
+    if entry.get("note"):
+        source += f"; {entry['note']}"
     for system, printed in entry["figures"].items():
         yield questions, label, f"{printed:.2f}", system, source, entry["how"]
 
@@ -789,10 +798,12 @@ def _render_decisions(difference: StepDifference | None) -> tuple[Html, Html]:
     """
     if difference is None:
         return h.muted_text("–"), h.muted_text("–")
-    steps = (difference.first, difference.second)
-    before, after = (step.outcome if step else "no such step" for step in steps)
+    first, second = difference.first, difference.second
+    before = first.outcome if first else "no such step"
+    after = second.outcome if second else "no such step"
     if before == after:
-        before, after = map(_output_of, steps)
+        before = _output_of(first)
+        after = _output_of(second)
     return h.mark_changed_words(shorten(before), shorten(after))
 
 
