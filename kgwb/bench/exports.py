@@ -199,9 +199,9 @@ def make_change_suite(comparison: ResultsComparison) -> Suite:
     """Return the questions of a retry as cases, with CHANGE_FIGURES.
 
     A broken question is a failure, as is one of which all assertions held only before, and one that
-    ended in an error is an error. One that is fixed or
-    still right is passed. Any other is skipped, since the change is not to blame for it. Without a
-    verdict on F1, its figures are missing, so that no condition on them passes.
+    ended in an error is an error. One that is fixed or still right is passed. Any other is skipped,
+    since the change is not to blame for it. Without a verdict on F1, its figures are missing, so
+    that no condition on them passes.
     """
     after = comparison.after
     figures: dict[str, float] = {"questions": len(comparison.outcomes)}

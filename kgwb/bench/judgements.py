@@ -372,12 +372,11 @@ def score_results(
 ) -> list[ScoreRow]:
     """Let scorers score the answers of a results folder, write the scores to it, and return all of them.
 
-    Only answers to questions in all ``slices`` are scored.
-    A judge is not asked again about an answer that it has judged; functions and labels are cheap,
-    and are always applied anew. A question that ended in an error is not scored. Scores of other
-    scorers that the folder had from before stay. ``on_row`` is called after each score. Raises
-    InputError if the folder holds no results or cannot be written, and what the scorers raise; what
-    was scored until then is kept.
+    Only answers to questions in all ``slices`` are scored. A judge is not asked again about an
+    answer that it has judged; functions and labels are cheap, and are always applied anew. A
+    question that ended in an error is not scored. Scores of other scorers that the folder had from
+    before stay. ``on_row`` is called after each score. Raises InputError if the folder holds no
+    results or cannot be written, and what the scorers raise; what was scored until then is kept.
     """
     results = LoadedResults.read(Path(folder))
     chosen = results.in_slices(slices)

@@ -304,12 +304,11 @@ class RetryExperiment:
     ) -> list[BenchQuestion]:
         """Return the questions that any of the selectors names, in the order of the results.
 
-        A selector is "lost", "wrong", "errors", "right", "all", "failed" (of which an assertion does not
-        hold), "blamed=AGENT" (by the oracle ladder), a slice such as "type=count", or an id, which is
-        written "id=lost" if it is one of these words.
-        Without selectors these are all lost questions, and equally many right ones, evenly spaced.
-        Only those in all ``slices`` are chosen (``_rows_in``). Earlier turns of their dialogues are
-        added.
+        A selector is "lost", "wrong", "errors", "right", "all", "failed" (of which an assertion
+        does not hold), "blamed=AGENT" (by the oracle ladder), a slice such as "type=count", or an
+        id, which is written "id=lost" if it is one of these words. Without selectors these are all
+        lost questions, and equally many right ones, evenly spaced. Only those in all ``slices`` are
+        chosen (``_rows_in``). Earlier turns of their dialogues are added.
 
         Raises InputError if a selector names no question, and without selectors if none was lost.
         """

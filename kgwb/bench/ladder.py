@@ -175,9 +175,8 @@ def locate_loss(
     """Return the ladder's row of one lost answer: the question, the agent to blame, and the rungs.
 
     The question is executed again with this dialogue and with what was asked before; then the rungs
-    are applied (``apply_rungs``). Without a gold query, if the
-    question cannot be asked, or if the answer is right this time, "why" has this reason and no rung
-    is applied.
+    are applied (``apply_rungs``). Without a gold query, if the question cannot be asked, or if the
+    answer is right this time, "why" has this reason and no rung is applied.
 
     Raises Cancelled, and the error if the model or the graph cannot be reached.
     """

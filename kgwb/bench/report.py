@@ -122,9 +122,8 @@ class Report:
         The gold is that of ``questions``, and without these that of the first folder. ``published``
         names the question set whose published figures are shown too (published.toml); ``prices`` is
         used to show money. ``drawn_by`` is that of ``ResultsComparison``. ``finished`` is called
-        after each run that was replayed. Raises
-        InputError without a folder, for a folder that is named twice or holds no results, and for
-        an unknown question set.
+        after each run that was replayed. Raises InputError without a folder, for a folder that is
+        named twice or holds no results, and for an unknown question set.
         """
         if not folders:
             raise InputError(

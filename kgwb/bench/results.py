@@ -772,10 +772,9 @@ def rescore_results(
 ) -> int:
     """Score the rows of questions whose gold has changed again, write the results file, and return how many.
 
-    Rows with other assertions are written again, too. ``load_run`` returns the finished run of a row, if
-    it was saved. Rows of another wording are
-    left as they are; without changes nothing is written. Raises InputError if the file cannot be
-    written.
+    Rows with other assertions are written again, too. ``load_run`` returns the finished run of a
+    row, if it was saved. Rows of another wording are left as they are; without changes nothing is
+    written. Raises InputError if the file cannot be written.
     """
     rescored = []
     for question in questions:
@@ -845,7 +844,7 @@ def _score_answer(
 def _describe_question(question: BenchQuestion) -> BenchRow:
     """Return the fields of a row that identify and classify a question, as far as they are known.
 
-    These are id, number of words, hops, type, language, dialogue, turn, standalone wording, what
+    These are id, question, number of words, hops, type, language, dialogue, turn, standalone wording, what
     counts as right, the assertions, and the gold query with its number of predicates.
     """
     names = set(QUESTION_FIELDS) - {"columns"}  # these stand with the gold

@@ -117,7 +117,7 @@ class RunCanceller:
 
 
 UNREACHABLE_ERRORS = (ModelUnreachableError, GraphUnreachableError, KeyRefusedError)
-"""That the model or the graph could not be reached says nothing about the decisions of a run's agents."""
+"""The model or the graph could not be reached, or the key is refused: this says nothing about a run's agents."""
 
 
 def raise_if_unreachable(run: Run) -> None:
@@ -425,10 +425,10 @@ class Benchmark:
         Answers to questions whose gold has changed are scored again first; nothing is asked for
         that. What leaves the machine with hosted models is said before the first question. Each row
         is written as it is finished. If the budget stops it, ``stop_reason`` has the limits. Raises
-        KeyboardInterrupt and the first error that is not of a single question, such
-        as InputError on a full disk; all finished rows are written. Raises BenchmarkStoppedError if
-        the model or the graph could not be reached for MAX_UNREACHABLE_IN_A_ROW questions in a row, or
-        the model's server refuses the key.
+        KeyboardInterrupt and the first error that is not of a single question, such as InputError
+        on a full disk; all finished rows are written. Raises BenchmarkStoppedError if the model or
+        the graph could not be reached for MAX_UNREACHABLE_IN_A_ROW questions in a row, or the
+        model's server refuses the key.
         """
         self._unreachable_in_a_row = 0
         self._places = self._find_places()

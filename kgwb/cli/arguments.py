@@ -121,12 +121,11 @@ def commands_for_each(
     """Return a command for each combination of values, with a name for its results folder.
 
     ``each`` are texts NAME=V1,V2,..., where NAME is a setting or one of EACH_FIELDS; ``arguments``
-    must have the field ``set`` and these fields. The first of ``each`` varies slowest. A
-    name is "NAME=VALUE, NAME=VALUE", escaped for file names; a folder of prompts is written by its
-    last parts, as few as tell it apart from the others. ``after_measurement`` allows the value
-    MEASURED, which changes nothing. Without ``each`` the list has the command
-    alone, under the name "". Raises InputError for another form, and for a NAME that is given
-    twice.
+    must have the field ``set`` and these fields. The first of ``each`` varies slowest. A name is
+    "NAME=VALUE, NAME=VALUE", escaped for file names; a folder of prompts is written by its last
+    parts, as few as tell it apart from the others. ``after_measurement`` allows the value MEASURED,
+    which changes nothing. Without ``each`` the list has the command alone, under the name "".
+    Raises InputError for another form, and for a NAME that is given twice.
     """
     if len(parse_assignments(each, EACH_SYNTAX)) < len(each):
         raise InputError(

@@ -139,10 +139,10 @@ class QuestionArguments(GraphArguments):
     def make_workbench(self, graph: Graph | None = None) -> Workbench:
         """Open the models and the graph, and return a workbench with the settings and prompts of the arguments.
 
-        ``graph`` is the graph if it is open already. Settings, agents and prompts are checked before
-        the graph is opened. Raises what opening the
-        graph and the models raises, SettingError for an unknown setting, system or agent, and
-        PromptError for prompts that the system cannot use.
+        ``graph`` is the graph if it is open already. Settings, agents and prompts are checked
+        before the graph is opened. Raises what opening the graph and the models raises,
+        SettingError for an unknown setting, system or agent, and PromptError for prompts that the
+        system cannot use.
         """
         settings = self.settings
         model_specs = parse_assignments(self.agent_model, "AGENT=SPEC")

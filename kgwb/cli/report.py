@@ -163,8 +163,8 @@ def write_report(
     The first folder is compared with each of the others. ``prices`` is a table of prices (default:
     kgwb's), and ``published`` the question set whose figures in papers are shown. Answers are
     scored by the gold of the file ``questions`` if it is given. ``drawn_by`` is that of
-    ``ResultsComparison``. Raises InputError if a folder has
-    no results, or the page cannot be written.
+    ``ResultsComparison``. Raises InputError if a folder has no results, or the page cannot be
+    written.
     """
     with_gold = load_questions(questions) if questions else []
     with progress_bar(unit="run") as bar:
