@@ -187,6 +187,24 @@ def test_a_question_about_members_stands_alone_in_a_dialogue(
     assert sorted(ask(bridges, *questions).labels) == labels
 
 
+LAMPS = """@prefix : <http://e.example/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+:Lamp rdfs:label "lamp" . :priceText rdfs:label "price" .
+:a a :Lamp ; rdfs:label "Alba" ; :on true ; :wanted false ; :price 5 ; :priceText "5 EUR" .
+:b a :Lamp ; rdfs:label "Boro" ; :on false ; :wanted true ; :price 7 ; :priceText "7 EUR" ."""
+LAMPS_ASKED: Rows = {
+    "Which lamps are on?": ["Alba"],  # said by a word without a content of its own
+    "Which lamps are wanted?": ["Boro"],
+    "What is the dearest thing on our shelves?": ["Boro"],  # two predicates are called "price"
+    "?! and is Alba": [],
+}
+
+
+@pytest.mark.parametrize(("question", "labels"), LAMPS_ASKED.items())
+def test_names_that_say_little_are_read_without_an_error(question: str, labels: list[str]) -> None:
+    lamps = open_kg(rdflib.Graph().parse(data=LAMPS))
+    assert list(ask(lamps, question).labels) == labels
+
+
 def test_a_class_that_is_a_name_too_is_a_doubt() -> None:
     text = """@prefix : <http://e.example/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
     :Plum rdfs:label "plum" . :a a :Plum ; rdfs:label "Opal" . :c a :Colour ; rdfs:label "plums" ."""

@@ -311,15 +311,24 @@ def _find_like_class(
 
 
 def _class_with(condition: Condition, things: Things, kg: Graph) -> URIRef | None:
-    """Return the smallest class of all things that have the predicate of a condition, if there is one."""
-    [predicate] = [each.iri for each in things.attributes if each.name == condition.predicate]
+    """Return the smallest class of all things that have a predicate called as in a condition, if there is one."""
+    named = [each.iri for each in things.attributes if each.name == condition.predicate]
+    predicates = values_clause("?p", named)
     types = "|".join(map(n3, kg.vocabulary.types))
-    rows = kg.select(f"SELECT DISTINCT ?c WHERE {{ ?s {n3(predicate)} ?o ; {types} ?c }}").rows
+    rows = kg.select(f"SELECT DISTINCT ?c WHERE {{ {predicates} ?s ?p ?o ; {types} ?c }}").rows
     classes = fetch_classes(kg)
     found = {iri for (iri,) in rows if iri in classes.names}
-    below = {iri: classes.subclasses.get(iri, {iri}) for iri in classes.names}
-    above = [iri for iri in classes.names if found and found <= below[iri]]
-    return min(above, key=lambda iri: (len(below[iri]), iri), default=None)
+    if not found:
+        return None
+    above: list[tuple[int, URIRef]] = []
+    for iri in classes.names:
+        below = classes.subclasses.get(iri, {iri})
+        if found <= below:
+            above.append((len(below), iri))
+    if not above:
+        return None
+    _, smallest = min(above)
+    return smallest
 
 
 def write_dates(question: str) -> str:

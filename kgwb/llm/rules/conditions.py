@@ -54,13 +54,13 @@ MIN_ATTRIBUTE_SIMILARITY = 0.5
 MAX_LIKE_WORDS = 2
 """How many words may say a predicate that is only like them: more of them say something else, too."""
 LEAD = 0.05
+"""How much more like them that predicate must be than the next one."""
 MIN_VALUE_LIKENESS = 0.4
 """Similarity from which words may say a value, in doubt."""
 MIN_NAME_LIKENESS = 0.55
 """The same of a value with a capital letter: a name is seldom described."""
 MAX_OFFERS = 500
 """How many values of things words are compared with."""
-"""How much more like them that predicate must be than the next one."""
 NUMBER_DATATYPES = frozenset(
     "integer decimal double float int long short byte nonNegativeInteger positiveInteger unsignedInt".split()
 )
@@ -405,6 +405,8 @@ def find_condition(
         if not (text.size or said):
             continue
         positions = {place for place in said if words[place] not in NON_CONTENT_WORDS}
+        if not text.size:
+            positions = positions or said  # which lamps are on
         positions.update(range(text.start, text.end), negations)
         doubts = []
         if not said and words[text.start - 1] in en.PREPOSITIONS:

@@ -177,9 +177,10 @@ def _read_added_condition(
     of carpets by X.
     """
     asked, _, added = question.rpartition(" and ")
+    opening = tokenize(asked)[:1]
     first = tokenize(added)[:1]
     is_name = any(each.looks_like_name or each.lowercase in en.DETERMINERS for each in first)
-    if not asked or is_name or tokenize(asked)[0].lowercase in en.AUXILIARIES:
+    if not opening or is_name or opening[0].lowercase in en.AUXILIARIES:
         return None
     reading, unread = read_with_doubts(asked, kg, embeddings)
     pattern = _pattern_of(reading, kg, embeddings)
