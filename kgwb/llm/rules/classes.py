@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain
 from typing import NamedTuple
 
 from rdflib import URIRef
@@ -28,6 +27,7 @@ from kgwb.llm.rules.conditions import (
     TARGET,
     Condition,
     Things,
+    doubts_of,
     fetch_things,
     find_conditions,
     find_likely_conditions,
@@ -116,7 +116,8 @@ class Classes(NamedTuple):
             for form, iris in self.by_form.items():
                 if form.endswith(f" {phrase}"):
                     found = found | iris
-        return next(iter(self.above_all(found)), None)
+        above = self.above_all(found)
+        return above[0] if above else None
 
     def above_all(self, iris: Iterable[URIRef]) -> list[URIRef]:
         """Return the first of some classes that all others are subclasses of, alone, or nothing."""
@@ -134,28 +135,35 @@ def fetch_classes(kg: Graph) -> Classes:
     names = fetch_classes_of_graph(kg)
     iris = values_clause("?c", names)
     labels = "|".join(map(n3, kg.vocabulary.labels))
-    rows = kg.select(
-        f"SELECT ?c ?o WHERE {{ {iris} {{ ?c {labels} ?o }} UNION {{ ?o {n3(RDFS.subClassOf)} ?c }} }}"
-    ).rows
-    by_form: dict[str, set[URIRef]] = {}
-    below: dict[URIRef, set[URIRef]] = {}
-    forms = [*names.items(), *((iri, name_from_iri(iri)) for iri in names)]
-    for iri, other in rows:
+    below = f"?o {n3(RDFS.subClassOf)} ?c"
+    query = f"SELECT ?c ?o WHERE {{ {iris} {{ ?c {labels} ?o }} UNION {{ {below} }} }}"
+    forms = list(names.items())
+    forms += [(iri, name_from_iri(iri)) for iri in names]
+    direct: dict[URIRef, set[URIRef]] = {}
+    for iri, other in kg.select(query).rows:
         if isinstance(iri, URIRef) and isinstance(other, URIRef):
-            below.setdefault(iri, set()).add(other)
+            direct.setdefault(iri, set()).add(other)
         elif isinstance(iri, URIRef):
             forms.append((iri, str(other)))
+
+    by_form: dict[str, set[URIRef]] = {}
     for iri, form in forms:
         by_form.setdefault(normal_noun(form), set()).add(iri)
-    return Classes(names, by_form, {iri: find_reached([iri], below) for iri in below})
+    subclasses = {iri: find_reached([iri], direct) for iri in direct}
+    return Classes(names, by_form, subclasses)
 
 
 def normal_noun(text: str) -> str:
     """Return a phrase in normal form, with its last word in the singular; "" without words."""
-    *others, last = normalize(text).split() or [""]
-    if not last.endswith("ing"):  # a building is more than to build
-        last = "person" if last == "people" else singular(last)
-    return " ".join([*others, last])
+    words = normalize(text).split()
+    if not words:
+        return ""
+    last = words[-1]
+    if last == "people":
+        words[-1] = "person"
+    elif not last.endswith("ing"):  # a building is more than to build
+        words[-1] = singular(last)
+    return " ".join(words)
 
 
 def read_members(
@@ -178,30 +186,33 @@ def read_members(
     is_read = looks_english(" ".join(words)) and not refused
     if not is_read or not ASKING_FOR_VALUES.isdisjoint(others):
         return None
-    kind: QuestionKind = "count" if is_count else "list"
-    if not is_count and EXISTENCE.match(question):
+
+    kind: QuestionKind = "list"
+    if is_count:
+        kind = "count"
+    elif EXISTENCE.match(question):
         kind = "boolean"
     classes = fetch_classes(kg)
-    above: dict[URIRef, range] = {}
+    span_of: dict[URIRef, range] = {}
     for class_iri, span, doubts in _find_classes(asked, kg):
         taken = set(span)
-        for other, other_span in above.items():
-            if class_iri in classes.subclasses.get(
-                other, ()
-            ):  # which of the bridges are swing bridges
+        for other, other_span in span_of.items():
+            below_other = classes.subclasses.get(other, ())
+            if class_iri in below_other:  # which of the bridges are swing bridges
                 taken.update(other_span)
-        above[class_iri] = span
-        read = _read_about(asked, class_iri, taken, kg, embeddings)
-        if read is None:
+        span_of[class_iri] = span
+        conditions = _read_about(asked, class_iri, taken, kg, embeddings)
+        if conditions is None:
             continue
-        name, conditions = read
         noun = words[span.stop - 1]
-        is_all = question != asked or "all" in words or "every" in words or singular(noun) != noun
+        is_plural = singular(noun) != noun
+        is_all = question != asked or is_plural or "all" in words or "every" in words
         if not conditions and (not is_all or DEFINITION.match(asked)):
             return None
-        reading = ParsedQuestion(((TARGET, CLASS_RELATION, name),), TARGET, kind)
-        of_conditions = chain.from_iterable(condition.doubts for condition in conditions)
-        return with_conditions(reading, conditions), Unread((), [*doubts, *of_conditions])
+        fact = (TARGET, CLASS_RELATION, classes.names[class_iri])
+        reading = ParsedQuestion((fact,), TARGET, kind)
+        found = [*doubts, *doubts_of(conditions)]
+        return with_conditions(reading, conditions), Unread((), found)
     return None
 
 
@@ -221,23 +232,34 @@ def read_members_loosely(
     has_unknown_degree = any(is_comparing(word) and word not in DEGREES for word in words)
     if has_unknown_degree or not NOT_READ_LOOSELY.isdisjoint(words) or words[0] in en.AUXILIARIES:
         return None
-    is_count = words[:2] == ["how", "many"]
-    if words[0] in ASKING_FOR_VALUES and not is_count:
+    kind: QuestionKind = "list"
+    if words[:2] == ["how", "many"]:
+        kind = "count"
+    elif words[0] in ASKING_FOR_VALUES:
         return None
+
     classes = fetch_classes(kg)
     for named, span, doubts in _find_likely_classes(asked, words, kg, embeddings):
-        things = fetch_things(kg, members_of(named, kg) if named else ANYTHING)
-        known = classes.names[named] if named else ""
+        pattern = ANYTHING
+        known = ""
+        if named is not None:
+            pattern = members_of(named, kg)
+            known = classes.names[named]
+        things = fetch_things(kg, pattern)
         conditions = find_likely_conditions(asked, set(span), known, things, kg, embeddings)
         if conditions is None or not (conditions or asked != question):
             continue
-        class_iri = named or _class_with(conditions[0], things, kg)
-        if class_iri and (named or _may_be_called(classes.names[class_iri], words, embeddings)):
-            fact = (TARGET, CLASS_RELATION, classes.names[class_iri])
-            reading = ParsedQuestion((fact,), TARGET, "count" if is_count else "list")
-            of_conditions = chain.from_iterable(condition.doubts for condition in conditions)
-            found = [*doubts, *of_conditions] or ["some words were left out"]
-            return with_conditions(reading, conditions), Unread((), found)
+        class_iri = named
+        if named is None:
+            class_iri = _class_with(conditions[0], things, kg)
+            if class_iri and not _may_be_called(classes.names[class_iri], words, embeddings):
+                continue
+        if class_iri is None:
+            continue
+        fact = (TARGET, CLASS_RELATION, classes.names[class_iri])
+        reading = ParsedQuestion((fact,), TARGET, kind)
+        found = [*doubts, *doubts_of(conditions)] or ["some words were left out"]
+        return with_conditions(reading, conditions), Unread((), found)
     return None
 
 
@@ -251,22 +273,27 @@ def _find_likely_classes(
     classes = fetch_classes(kg)
     places = [place for place, word in enumerate(words) if _may_be_noun(word)]
     found = list(_find_classes(question, kg))[:1]
-    if found and found[0][1].start in places[:1]:
-        yield from found
-        return
+    for _, span, _ in found:
+        if span.start in places[:1]:
+            yield from found
+            return
     if words[0] in ("who", "who's") and not found:
         persons = []
         for iri, name in classes.names.items():
-            if not PERSON_CLASSES.isdisjoint(normalize(name).split()[-1:]):
+            _, _, noun = normalize(name).rpartition(" ")
+            if noun in PERSON_CLASSES:
                 persons.append(iri)
         for iri in classes.above_all(persons):
             yield iri, range(0), []
         return
+
     for start in places[:1]:
         span, names = _find_like_class(words, start, kg, embeddings)
         said = " ".join(words[span.start : span.stop])
-        for iri in classes.above_all([iri for iri, name in classes.names.items() if name in names]):
-            yield iri, span, [f"“{said}” was read as “{classes.names[iri]}”"]
+        like = [iri for iri, name in classes.names.items() if name in names]
+        for iri in classes.above_all(like):
+            doubt = f"“{said}” was read as “{classes.names[iri]}”"
+            yield iri, span, [doubt]
     yield from found
     if find_measure(words):
         yield None, range(0), []
@@ -274,7 +301,8 @@ def _find_likely_classes(
 
 def _may_be_noun(word: str) -> bool:
     """Return whether a word may name a class."""
-    return not (word in NON_CONTENT_WORDS or word in DEGREES or word in en.VAGUE_WORDS - {"part"})
+    is_vague = word in en.VAGUE_WORDS and word != "part"
+    return not (is_vague or word in NON_CONTENT_WORDS or word in DEGREES)
 
 
 def _may_be_called(name: str, words: Words, embeddings: Embeddings) -> bool:
@@ -294,20 +322,24 @@ def _find_like_class(
 ) -> tuple[range, list[str]]:
     """Return which words from a place on are like or kin of classes, with the names of these."""
     names = list(fetch_classes(kg).names.values())
-    best: tuple[float, range, list[str]] = (MIN_CLASS_LIKENESS, range(0), [])
+    best = MIN_CLASS_LIKENESS
+    span = range(0)
+    found: list[str] = []
     for end in range(start + 1, min(start + MAX_CLASS_WORDS, len(words)) + 1):
         if words[end - 1] in en.AUXILIARIES | en.SUBJECTS:
             break
         noun = normal_noun(" ".join(words[start:end]))
-        likeness = embeddings.similarity(noun, names)
-        most = max(likeness, default=0.0)
-        kin = [name for name in names if are_kin(noun, normalize(name))]
-        if most > best[0]:
-            near = zip(names, likeness, strict=True)
-            best = most, range(start, end), [name for name, each in near if each > most - LEAD]
-        elif kin and not best[2]:
-            best = MIN_CLASS_LIKENESS, range(start, end), kin
-    return best[1:]
+        similarities = embeddings.similarity(noun, names)
+        likeness = dict(zip(names, similarities, strict=True))
+        most = max(similarities, default=0.0)
+        if most > best:
+            best = most
+            span = range(start, end)
+            found = [name for name in names if likeness[name] > most - LEAD]
+        elif not found:
+            span = range(start, end)
+            found = [name for name in names if are_kin(noun, normalize(name))]
+    return span, found
 
 
 def _class_with(condition: Condition, things: Things, kg: Graph) -> URIRef | None:
@@ -351,8 +383,8 @@ def members_of(class_iri: URIRef, kg: Graph) -> str:
 
 def _read_about(
     question: str, class_iri: URIRef, taken: set[int], kg: Graph, embeddings: Embeddings
-) -> tuple[str, list[Condition]] | None:
-    """Return the name of a class in a question and the conditions on its members; None if a word is left.
+) -> list[Condition] | None:
+    """Return the conditions on the members of a class in a question; None if a word is left.
 
     ``taken`` are the positions of its words, and of those of a class above it.
     """
@@ -362,25 +394,31 @@ def _read_about(
     conditions = find_conditions(question, taken, name, things, kg, embeddings)
     if conditions is None:
         return None
-    said = taken.union(*(condition.positions for condition in conditions))
-    begin, start = min(said), max(taken)
-    opening = [word for place, word in enumerate(words) if place < start and place not in said]
-    is_asked = OPENING.fullmatch(" ".join(opening)) and "of" not in words[begin:start]
-    return (name, conditions) if is_asked else None
+    said = set(taken)
+    for condition in conditions:
+        said |= condition.positions
+    start = max(taken)
+    if "of" in words[min(said) : start]:
+        return None
+    opening = [word for place, word in enumerate(words[:start]) if place not in said]
+    return conditions if OPENING.fullmatch(" ".join(opening)) else None
 
 
 def _find_classes(question: str, kg: Graph) -> Iterator[tuple[URIRef, range, list[str]]]:
     """Yield the classes that words of a question name, with the positions of the words, and doubts."""
     tokens = tokenize(question)
     classes = fetch_classes(kg)
-    for start in range(len(tokens)):
+    for start, first in enumerate(tokens):
         for size in range(MAX_CLASS_WORDS, 0, -1):
-            span = range(start, min(start + size, len(tokens)))
-            text = " ".join(token.text for token in tokens[span.start : span.stop])
-            iri = classes.find(normal_noun(text))
-            is_function_word = size == 1 and tokens[start].lowercase in en.FUNCTION_WORDS
-            if iri is None or is_function_word:
+            if size == 1 and first.lowercase in en.FUNCTION_WORDS:
                 continue
-            named = set(kg.exact([text]).get(text, ())) - {iri}
-            doubts = [f"“{text}” is a name, too"] if named else []
-            yield iri, span, doubts
+            end = min(start + size, len(tokens))
+            text = " ".join(token.text for token in tokens[start:end])
+            iri = classes.find(normal_noun(text))
+            if iri is None:
+                continue
+            doubts = []
+            named = kg.exact([text]).get(text, ())
+            if any(other != iri for other in named):
+                doubts = [f"“{text}” is a name, too"]
+            yield iri, range(start, end), doubts

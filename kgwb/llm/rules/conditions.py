@@ -32,6 +32,7 @@ from kgwb.llm.rules.words import (
     kept_by_graph,
     relation_phrase,
     stem,
+    stems_of,
     tokenize,
     words_without_names,
 )
@@ -146,10 +147,11 @@ class Attribute(NamedTuple):
     @property
     def is_time(self) -> bool:
         """Whether it has times. A year may be a number."""
+        if TIME_DATATYPES.issuperset(self.datatypes):
+            return True
         words = normalize(self.name).split()
         may_be_year = self.is_number or self.datatypes == {"string"}
-        is_year = may_be_year and ("year" in words or words[-1] in ("in", "since"))
-        return is_year or TIME_DATATYPES.issuperset(self.datatypes)
+        return may_be_year and ("year" in words or words[-1] in ("in", "since"))
 
     @property
     def unit(self) -> str:
@@ -160,7 +162,10 @@ class Attribute(NamedTuple):
     def stems(self) -> set[str]:
         """The stems of the words that say what it is."""
         words = normalize(self.name).split()
-        content = [word for word in words if word not in MEASURING_WORDS and word not in UNIT_OF]
+        content = []
+        for word in words:
+            if word not in MEASURING_WORDS and word not in UNIT_OF:
+                content.append(word)
         return set(map(stem, content or words))
 
 
@@ -181,17 +186,26 @@ def fetch_things(kg: Graph, pattern: str) -> Things:
     things = f"{{ SELECT DISTINCT ?s WHERE {{ {pattern} }} LIMIT {MAX_THINGS} }}"
     kind = f"BIND(IF(isLiteral(?o), DATATYPE(?o), <{RDFS.Resource}>) AS ?kind)"
     grouped = f"SELECT ?p ?kind (COUNT(DISTINCT ?s) AS ?n) WHERE {{ {things} ?s ?p ?o {kind} }}"
-    kinds: dict[URIRef, dict[str, int]] = {}
+    counts_of: dict[URIRef, dict[str, int]] = {}
     for predicate, datatype, count in kg.select(f"{grouped} GROUP BY ?p ?kind").rows:
         if isinstance(predicate, URIRef):
-            name = local_part(str(datatype or XSD.string))
-            kinds.setdefault(predicate, {})[name] = parse_count(count)
-    attributes = []
-    for iri, name in kg.names(sorted(kinds.keys() - kg.vocabulary.excluded_predicates)).items():
-        attributes.append(Attribute(iri, name, frozenset(kinds[iri]), sum(kinds[iri].values())))
+            counts = counts_of.setdefault(predicate, {})
+            counts[local_part(str(datatype or XSD.string))] = parse_count(count)
     # Each thing has a class, or something else that is said of it.
-    number = max((max(counts.values()) for counts in kinds.values()), default=0)
+    number = 0
+    for counts in counts_of.values():
+        number = max(number, *counts.values())
+    shown = sorted(counts_of.keys() - kg.vocabulary.excluded_predicates)
+    attributes = []
+    for iri, name in kg.names(shown).items():
+        counts = counts_of[iri]
+        attribute = Attribute(iri, name, frozenset(counts), sum(counts.values()))
+        attributes.append(attribute)
     return Things(pattern, number, tuple(attributes))
+
+
+Way = tuple[str, str, bool]
+"""The name of a predicate, a value or thing that it joins to others, and whether that is the subject."""
 
 
 class Condition(NamedTuple):
@@ -218,10 +232,21 @@ def with_conditions(reading: ParsedQuestion, conditions: Sequence[Condition]) ->
     for number, condition in enumerate(conditions, 1):
         value = condition.value or f"?value{number}"
         fact = (TARGET, condition.predicate, value)
-        facts.append(fact[::-1] if condition.is_incoming else fact)
+        if condition.is_incoming:
+            fact = (value, condition.predicate, TARGET)
+        facts.append(fact)
         for operator, bound in condition.bounds:
-            comparisons.append(Comparison(value, operator, bound))
+            comparison = Comparison(value, operator, bound)
+            comparisons.append(comparison)
     return reading._replace(facts=tuple(facts), comparisons=tuple(comparisons))
+
+
+def doubts_of(conditions: Sequence[Condition]) -> list[str]:
+    """Return what is doubtful about conditions, in their order."""
+    doubts: list[str] = []
+    for condition in conditions:
+        doubts += condition.doubts
+    return doubts
 
 
 def find_conditions(
@@ -231,10 +256,7 @@ def find_conditions(
 
     None if a content word is left. ``known`` are words that a predicate may repeat.
     """
-    tokens = tokenize(question)
-    words = [token.lowercase for token in tokens]
-    for place in taken:
-        words[place] = ""
+    words = _words_outside(question, taken)
     measure = find_measure(words)
     if measure:
         taken = taken | measure.positions
@@ -246,6 +268,7 @@ def find_conditions(
             break
         conditions.append(condition)
         taken = taken | condition.positions
+
     said = {}
     for place, word in enumerate(words):
         if place not in taken and (word == NEGATION or word not in EMPTY_WORDS):
@@ -254,13 +277,23 @@ def find_conditions(
         return None  # another comparison or negation
     if NEGATION in words and (len(conditions) > 1 or measure):
         return None  # it is not clear which of them is denied
-    last = None
+
     if measure:
-        last = read_measure(measure, said, known, things, embeddings)
-    if (said or measure) and last is None:
+        measured = read_measure(measure, said, known, things, embeddings)
+        if measured is None:
+            return None
+        conditions.append(measured)
+    elif said:
         return None
-    conditions += filter(None, [last])
     return [_doubt_missing(condition, things) for condition in conditions]
+
+
+def _words_outside(question: str, taken: set[int]) -> list[str]:
+    """Return the words of a question in lower case, with "" at positions that are taken."""
+    words = [token.lowercase for token in tokenize(question)]
+    for place in taken:
+        words[place] = ""
+    return words
 
 
 def find_likely_conditions(
@@ -270,32 +303,54 @@ def find_likely_conditions(
 
     Words beside a measure may be left out. Otherwise they may say a value that they are like.
     """
-    words = [token.lowercase for token in tokenize(question)]
-    for place in taken:
-        words[place] = ""
+    words = _words_outside(question, taken)
     measure = find_measure(words)
-    if measure and words[min(measure.positions) - 2 :][:1] == ["of"]:
-        return None  # the length of the longest
+    if measure:
+        before = words[: min(measure.positions)]
+        if before[-2:-1] == ["of"]:
+            return None  # the length of the longest
     conditions = find_conditions(question, taken, known, things, kg, embeddings)
     if conditions is not None:
         return conditions
-    if measure is None:
-        said = {place: word for place, word in enumerate(words) if word not in UNTELLING_WORDS}
-        likely = None if _has_number(said) else find_likely_value(said, things, kg, embeddings)
-        return [_doubt_missing(likely, things)] if likely else None
+    if measure:
+        return _find_likely_measure(words, measure, known, things, kg, embeddings)
+
+    said = {}
+    for place, word in enumerate(words):
+        if word not in UNTELLING_WORDS:
+            said[place] = word
+    likely = find_likely_value(said, things, kg, embeddings)
+    if likely is None:
+        return None
+    return [_doubt_missing(likely, things)]
+
+
+def _find_likely_measure(
+    words: Words,
+    measure: Measure,
+    known: str,
+    things: Things,
+    kg: Graph,
+    embeddings: Embeddings,
+) -> list[Condition] | None:
+    """Return what a measure says with at most one word beside it, and the value that these are like; else None."""
     said = {}
     for place, word in enumerate(words):
         if place not in measure.positions and word not in EMPTY_WORDS:
             said[place] = word
-    choices: list[Mapping[int, str]] = [{}, *({place: word} for place, word in said.items())]
-    read = (read_measure(measure, each, known, things, embeddings) for each in choices)
-    likely = next(filter(None, read), None)
-    if likely is None or _has_number(said):
+    if _has_number(said):
+        return None
+    measured = read_measure(measure, {}, known, things, embeddings)
+    for place, word in said.items():
+        measured = measured or read_measure(measure, {place: word}, known, things, embeddings)
+    if measured is None:
         return None
     selected = None
     if things.pattern != ANYTHING:
         selected = find_likely_value(said, things, kg, embeddings)
-    return [selected, likely] if selected else [_doubt_missing(likely, things)]
+    if selected is None:
+        return [_doubt_missing(measured, things)]
+    return [selected, measured]
 
 
 def _has_number(said: Mapping[int, str]) -> bool:
@@ -306,52 +361,63 @@ def _has_number(said: Mapping[int, str]) -> bool:
 def find_likely_value(
     said: Mapping[int, str], things: Things, kg: Graph, embeddings: Embeddings
 ) -> Condition | None:
-    """Return the value of some things that words are most like, in doubt; None if they are like none or several."""
+    """Return the value of some things that words are most like, in doubt; None if they are like none or several.
+
+    Words with a number are like none.
+    """
     phrase = " ".join(said.values())
     offers = _fetch_offers(kg, things)
-    if not phrase or not offers:
+    if not phrase or not offers or _has_number(said):
         return None
-    ranked = sorted(
-        zip(embeddings.similarity(phrase, [text for text, _, _ in offers]), offers, strict=True),
-        reverse=True,
-    )
-    (likeness, (text, name, value)), *others = ranked
-    is_clear = all(likeness - other >= LEAD for other, _ in others[:1])
-    least = MIN_NAME_LIKENESS if value[:1].isupper() else MIN_VALUE_LIKENESS
-    if likeness < least or not is_clear:
+    similarities = embeddings.similarity(phrase, [text for text, _, _ in offers])
+    ranked = sorted(zip(similarities, offers, strict=True), reverse=True)
+    likeness, (text, name, value) = ranked[0]
+    least = MIN_VALUE_LIKENESS
+    if value[:1].isupper():
+        least = MIN_NAME_LIKENESS
+    for other, _ in ranked[1:2]:
+        least = max(least, other + LEAD)
+    if likeness < least:
         return None
-    return Condition(name, value, set(said), [f"“{phrase}” was read as “{text}”"])
+    doubt = f"“{phrase}” was read as “{text}”"
+    return Condition(name, value, set(said), [doubt])
 
 
 @kept_by_graph
 def _fetch_offers(kg: Graph, things: Things) -> list[tuple[str, str, str]]:
     """Return what may be said of some things: a text for it, the name of a predicate, and its value."""
-    names = {each.iri: each for each in things.attributes}
+    attribute_of = {each.iri: each for each in things.attributes}
     members = f"{{ SELECT DISTINCT ?s WHERE {{ {things.pattern} }} LIMIT {MAX_THINGS} }}"
-    rows = kg.select(
-        f"SELECT DISTINCT ?p ?o WHERE {{ {members} ?s ?p ?o }} LIMIT {MAX_OFFERS}"
-    ).rows
-    labels = kg.names(sorted({value for _, value in rows if isinstance(value, URIRef)}))
+    query = f"SELECT DISTINCT ?p ?o WHERE {{ {members} ?s ?p ?o }} LIMIT {MAX_OFFERS}"
+    rows = kg.select(query).rows
+    iris = {value for _, value in rows if isinstance(value, URIRef)}
+    labels = kg.names(sorted(iris))
     offers = set()
     for predicate, value in rows:
-        if not isinstance(predicate, URIRef) or predicate not in names:
+        if not isinstance(predicate, URIRef) or predicate not in attribute_of:
             continue
-        attribute = names[predicate]
+        attribute = attribute_of[predicate]
+        name = attribute.name
         if attribute.datatypes == {"boolean"}:
-            offers.add((attribute.name, attribute.name, TRUE))
+            offers.add((name, name, TRUE))
         elif isinstance(value, URIRef):
-            offers.add((labels[value], attribute.name, labels[value]))
+            label = labels[value]
+            offers.add((label, name, label))
         elif not (attribute.is_number or attribute.is_time):
-            offers.add((str(value), attribute.name, str(value)))
+            text = str(value)
+            offers.add((text, name, text))
     return sorted(offers)
 
 
 def _doubt_missing(condition: Condition, things: Things) -> Condition:
     """Return a condition with a doubt if it is about all values, and some things have none."""
-    numbers = {each.name: each.number_of_things for each in things.attributes}
-    missing = things.number - numbers.get(condition.predicate, 0)
-    is_of_all = any(operator in ("max", "min", "!=") for operator, _ in condition.bounds)
-    if missing <= 0 or not is_of_all:
+    if not any(operator in ("max", "min", "!=") for operator, _ in condition.bounds):
+        return condition
+    missing = things.number
+    for attribute in things.attributes:
+        if attribute.name == condition.predicate:
+            missing = things.number - attribute.number_of_things
+    if missing <= 0:
         return condition
     doubt = f"{missing} of {things.number} have no “{condition.predicate}”"
     return condition._replace(doubts=[*condition.doubts, doubt])
@@ -386,22 +452,20 @@ def find_condition(
     words = words_without_names(mentions, tokens)
     texts: dict[str, Mention] = {}
     for mention in texts_in(question, tokens, words):
-        texts |= {mention.text.capitalize(): mention, mention.text: mention}
+        texts[mention.text.capitalize()] = mention
+        texts[mention.text] = mention
     negations = {place for place, word in enumerate(words) if word == NEGATION}
     truth = FALSE if negations else TRUE
-    matches = find_exact_values(kg, [*texts, truth])
-    names = kg.names([match.predicate for match in matches])
-    ways = [(names[match.predicate], str(match.value), False) for match in matches]
-    if things is not None:
-        own = {attribute.name for attribute in things.attributes}
-        ways = [way for way in ways if way[0] in own]
-        if not negations:
-            asked = [text for text, mention in texts.items() if mention.text == text]
-            ways += _find_joining(asked, things, kg)
+    ways = _find_valued([*texts, truth], things, kg)
+    if things is not None and not negations:
+        asked = [text for text, mention in texts.items() if mention.text == text]
+        ways += _find_joining(asked, things, kg)
+
     found: dict[tuple[int, bool], list[Condition]] = {}
     for name, value, is_incoming in ways:
         text = texts.get(value, Mention(0, 0, value))
-        said = _positions_saying(name, words, all_words=things is None or not text.size)
+        all_words = things is None or not text.size
+        said = _positions_saying(name, words, all_words=all_words)
         if not (text.size or said):
             continue
         positions = {place for place in said if words[place] not in NON_CONTENT_WORDS}
@@ -414,13 +478,27 @@ def find_condition(
         condition = Condition(name, value, positions, doubts, is_incoming=is_incoming)
         if negations and text.size:
             condition = condition._replace(value="", bounds=[("!=", value)])
-        found.setdefault((text.size, bool(said)), []).append(condition)
-    best, *others = found[max(found)] if found else [None]
+        conditions = found.setdefault((text.size, bool(said)), [])
+        conditions.append(condition)
+    if not found:
+        return None
+    best, *others = found[max(found)]
     return None if others else best
 
 
-def _find_joining(texts: Sequence[str], things: Things, kg: Graph) -> list[tuple[str, str, bool]]:
-    """Return the names of predicates between some things and others, the names of these, and whether they are subjects.
+def _find_valued(texts: Sequence[str], things: Things | None, kg: Graph) -> list[Way]:
+    """Return the predicates that have texts as their values, of all things or of some, with these values."""
+    matches = find_exact_values(kg, texts)
+    names = kg.names([match.predicate for match in matches])
+    ways = [(names[match.predicate], str(match.value), False) for match in matches]
+    if things is None:
+        return ways
+    own = {attribute.name for attribute in things.attributes}
+    return [way for way in ways if way[0] in own]
+
+
+def _find_joining(texts: Sequence[str], things: Things, kg: Graph) -> list[Way]:
+    """Return the predicates between some things and others that are called like one of some texts.
 
     Those of a thing that is one of ``things`` are not found: the words do not tell which end it is.
     """
@@ -446,10 +524,17 @@ def _positions_saying(name: str, words: Words, *, all_words: bool) -> set[int]:
 
     Auxiliaries need not be said.
     """
-    stems = set(map(stem, set(normalize(name).split()) - en.AUXILIARIES))
-    positions = {place for place, word in enumerate(words) if stem(word) in stems}
-    is_whole = stems.issubset(stem(words[place]) for place in positions)
-    return positions if is_whole or not all_words else set()
+    name_words = set(normalize(name).split())
+    unsaid = set(map(stem, name_words - en.AUXILIARIES))
+    stems = frozenset(unsaid)
+    positions = set()
+    for place, word in enumerate(words):
+        if stem(word) in stems:
+            positions.add(place)
+            unsaid.discard(stem(word))
+    if all_words and unsaid:
+        return set()
+    return positions
 
 
 def _find_like(
@@ -459,18 +544,22 @@ def _find_like(
 
     A rival of a word is not like it.
     """
+    phrase = " ".join(map(relation_phrase, said))
     kin = []
     likeness: dict[Attribute, float] = {}
     for attribute in attributes:
         name = normalize(attribute.name)
-        if any(are_rivals(*pair) for pair in product(said, name.split())):
+        pairs = product(said, name.split())
+        if any(are_rivals(word, other) for word, other in pairs):
             continue
         if any(are_kin(word, name) for word in said):
             kin.append(attribute)
-        phrase = " ".join(map(relation_phrase, said))
         likeness[attribute] = max_similarity(phrase, [attribute.name], embeddings)
-    least = max(MIN_ATTRIBUTE_SIMILARITY, *likeness.values(), 0.0) - LEAD
-    return kin or [each for each, similarity in likeness.items() if similarity >= least]
+    if kin:
+        return kin
+    most = max(likeness.values(), default=0.0)
+    least = max(MIN_ATTRIBUTE_SIMILARITY, most) - LEAD
+    return [each for each, similarity in likeness.items() if similarity >= least]
 
 
 # Comparisons and superlatives
@@ -493,40 +582,71 @@ _BOUND = r"[£$€]?(\d[\d.,-]*)"
 _DEGREE = "|".join(DEGREES)
 _THAN = rf"(?P<quantity>{_DEGREE})(?: (?P<adjective>{_DEGREE}))? than"
 REVERSED = {"max": "min", "min": "max", ">": "<", "<": ">", ">=": "<=", "<=": ">="}
+OF_NEXT_YEAR = {">": ">=", "<=": "<"}
+"""For a comparison with a year, that with the year after."""
 
 
 def find_measure(words: Words) -> Measure | None:
     """Return the first comparison or superlative of a question in lower case; None without one."""
+    return _find_comparison(words) or _find_superlative(words)
+
+
+def _find_comparison(words: Words) -> Measure | None:
+    """Return the first comparison with a number: "more than 5 metres", "before 1990"."""
     text = " ".join(NUMBERS.get(word, word or "_") for word in words)
     for phrases, signs in {**en.LEXICON["comparisons"], _THAN: ">"}.items():
-        second = f" and {_BOUND}" if phrases == "between" else "()"
+        second = "()"
+        if phrases == "between":
+            second = f" and {_BOUND}"
         found = re.search(rf"\b(?:{phrases}) {_BOUND}{second}", text)
-        is_time = signs.endswith(" time")
-        if found is None or (is_time and not TIME.fullmatch(found.groups()[-2])):
+        if found is None:
             continue
         *degree_words, bound, last = found.groups()
-        degree = _find_degree(*degree_words) if degree_words else None
+        is_time = signs.endswith(" time")
+        if is_time and not TIME.fullmatch(bound):
+            continue
+
         operators = signs.removesuffix(" time").split()
-        if degree and not degree.is_much:
-            operators = ["<"]
+        degree = None
+        if degree_words:
+            degree = _find_degree(*degree_words)
+            if not degree.is_much:
+                operators = ["<"]
         values = [each.replace(",", "").rstrip(".-") for each in (bound, last or bound)]
+        bounds = list(zip(operators, values, strict=False))
         start = text.count(" ", 0, found.start())
         end = text.count(" ", 0, found.end()) + 1
+        positions = set(range(start, end))
         unit = UNIT_OF.get("".join(words[end : end + 1]), "")
-        positions = set(range(start, end + bool(unit)))
-        unit = unit or UNIT_OF.get("".join(CURRENCY.findall(found[0])), "")
+        if unit:
+            positions.add(end)
+        else:
+            currency = "".join(CURRENCY.findall(found[0]))
+            unit = UNIT_OF.get(currency, "")
         if unit in CURRENCIES and (degree is None or degree.nouns == NUMBER):
             degree = PRICE
-        return Measure(positions, list(zip(operators, values, strict=False)), degree, unit, is_time)
+        return Measure(positions, bounds, degree, unit, is_time)
+    return None
+
+
+def _find_superlative(words: Words) -> Measure | None:
+    """Return the first superlative: "the longest", "the most expensive"; or a comparative at the end."""
     for place, (word, following) in enumerate(pairwise([*words, ""])):
-        is_last = place == len(words) - 1 and word.endswith("er")  # which of them is older
-        if word in DEGREES and (is_last or word.endswith(SUPERLATIVE_ENDINGS)):
-            has_adjective = word in QUANTITIES and following in DEGREES
-            degree = _find_degree(word, following if has_adjective else "")
-            if word in ("longest", "furthest", "farthest") and not LASTING.isdisjoint(words):
-                degree = Degree(AGE, True)  # who has been here the longest
-            positions = {place, place + has_adjective}
-            return Measure(positions, [("max" if degree.is_much else "min", "")], degree)
+        is_last = place == len(words) - 1
+        is_comparative = is_last and word.endswith("er")  # which of them is older
+        is_superlative = word.endswith(SUPERLATIVE_ENDINGS)
+        if word not in DEGREES or not (is_comparative or is_superlative):
+            continue
+        positions = {place}
+        adjective = ""
+        if word in QUANTITIES and following in DEGREES:
+            adjective = following
+            positions.add(place + 1)
+        degree = _find_degree(word, adjective)
+        if word in ("longest", "furthest", "farthest") and not LASTING.isdisjoint(words):
+            degree = Degree(AGE, True)  # who has been here the longest
+        operator = "max" if degree.is_much else "min"
+        return Measure(positions, [(operator, "")], degree)
     return None
 
 
@@ -550,19 +670,25 @@ def read_measure(
     attribute, is_certain = _choose_attribute(measure, said, known, things, embeddings)
     if attribute is None or (attribute.unit and measure.unit not in ("", attribute.unit)):
         return None
-    shown = f"“{' '.join(said.values())}”" if said else "the question"
-    doubts = [] if is_certain else [f"{shown} was read as “{attribute.name}”"]
+    doubts = []
+    if not is_certain:
+        shown = f"“{' '.join(said.values())}”" if said else "the question"
+        doubts.append(f"{shown} was read as “{attribute.name}”")
     if measure.unit and not attribute.unit:
         doubts.append(f"the graph does not say whether “{attribute.name}” is in {measure.unit}s")
+
     is_age = measure.degree and measure.degree.nouns == AGE and attribute.is_time
     bounds = []
     for measured, value in measure.bounds:
-        operator = REVERSED[measured] if is_age else measured  # the oldest began first
         is_year = YEAR.fullmatch(value) is not None
-        if is_age and value and not is_year:
-            return None
-        if attribute.is_time and is_year and operator in (">", "<="):  # a year has many dates
-            bounds.append((">=" if operator == ">" else "<", str(int(value) + 1)))
+        operator = measured
+        if is_age:  # the oldest began first
+            operator = REVERSED[measured]
+            if value and not is_year:
+                return None
+        if attribute.is_time and is_year and operator in OF_NEXT_YEAR:  # a year has many dates
+            following = str(int(value) + 1)
+            bounds.append((OF_NEXT_YEAR[operator], following))
         else:
             bounds.append((operator, value))
     positions = measure.positions.union(said)
@@ -573,34 +699,38 @@ def _choose_attribute(
     measure: Measure, said: Mapping[int, str], known: str, things: Things, embeddings: Embeddings
 ) -> tuple[Attribute | None, bool]:
     """Return the attribute that a measure is about, and whether that is certain; None if several may be."""
-    nouns = measure.degree.nouns if measure.degree else ()
+    nouns: tuple[str, ...] = ()
+    if measure.degree is not None:
+        nouns = measure.degree.nouns
+    is_superlative = not measure.bounds[0][1]
     may_be_time = all(not value or YEAR.fullmatch(value) for _, value in measure.bounds)
     times = [each for each in things.attributes if each.is_time]
-    if not may_be_time or not measure.bounds[0][1]:  # dates and years do not compare
+    if is_superlative or not may_be_time:  # dates and years do not compare
         times = [each for each in times if len(each.datatypes) == 1]
     candidates = [each for each in things.attributes if each.is_number]
     if measure.is_time or nouns == DATE:
         candidates = times
     elif said and may_be_time and not measure.unit and nouns in ((), AGE, NUMBER):
-        candidates = list(dict.fromkeys([*candidates, *times]))
-    wanted = _stems(" ".join(said.values() or nouns))
+        candidates += [each for each in times if each not in candidates]
+
     if said:
-        fitting = [each for each in candidates if wanted <= _stems(each.name)]
+        wanted = stems_of(" ".join(said.values()))
+        fitting = [each for each in candidates if wanted <= stems_of(each.name)]
     else:
+        wanted = stems_of(" ".join(nouns))
         fitting = [each for each in candidates if not each.stems.isdisjoint(wanted)]
     if nouns in (AGE, DATE) and not (said or fitting):
         candidates = times
         fitting = [each for each in times if not each.stems.isdisjoint(BEGINNINGS)]
         wanted = wanted | BEGINNINGS
-    expected = wanted | _stems(" ".join([known, *nouns]))
+    expected = wanted | stems_of(" ".join([known, *nouns]))
     certain = [each for each in fitting if each.stems <= expected]
     fitting = certain or fitting
     if not fitting and len(said) <= MAX_LIKE_WORDS:
         fitting = _find_like(list(said.values() or nouns), candidates, embeddings)
     if not fitting and measure.is_time:
         fitting = [each for each in times if each.stems <= ANY_EVENT]
-    may_be_only = measure.unit and len(said) < 2 and nouns in ((), NUMBER, PRICE.nouns)
-    if not fitting and (may_be_only or (not said and nouns in ((), DATE, AGE, NUMBER))):
+    if not fitting and _may_be_only(measure, nouns, said):
         fitting = [each for each in candidates if measure.unit in ("", each.unit)]
     if len(fitting) != 1:
         return None, False
@@ -608,6 +738,8 @@ def _choose_attribute(
     return fitting[0], bool(certain) and not is_vague
 
 
-def _stems(name: str) -> set[str]:
-    """Return the stems of the words of a name."""
-    return set(map(stem, normalize(name).split()))
+def _may_be_only(measure: Measure, nouns: tuple[str, ...], said: Mapping[int, str]) -> bool:
+    """Return whether a measure is about the only attribute of its unit or kind, though no word says it."""
+    if measure.unit and len(said) < 2 and nouns in ((), NUMBER, PRICE.nouns):
+        return True
+    return not said and nouns in ((), DATE, AGE, NUMBER)

@@ -32,11 +32,9 @@ from kgwb.llm.rules.look_up import (
     UNSPECIFIC_WORDS,
     VALUE_KINDS,
     QuestionWords,
-    has_word_of_stem,
     is_lookup,
     predicates_like,
     says_maker,
-    stems_of,
     types_of,
 )
 from kgwb.llm.rules.predicates import (
@@ -66,9 +64,11 @@ from kgwb.llm.rules.words import (
     Words,
     are_kin,
     are_rivals,
+    has_word_of_stem,
     relation_phrase,
     singularize,
     stem,
+    stems_of,
 )
 
 LIKE_CLASS_SIMILARITY = 0.38
@@ -169,7 +169,7 @@ class Coverage(QuestionWords):
 
         What somebody ordered is no order: "ordered from" leads to one.
         """
-        asks_for_noun = any(map(self._is_asked_noun, self.positions))
+        asks_for_noun = any(map(self.is_asked_noun, self.positions))
         is_action = not asks_for_noun and not en.ACTIVE_AUXILIARIES.isdisjoint(self.words)
         if self.kind or not (is_action and any(each.is_incoming for each in self.chosen)):
             return []
@@ -291,7 +291,7 @@ class Coverage(QuestionWords):
             return True
         if word == "first" and self.kind == "a time":
             return following == [""] or any(map(en.is_verb, following))
-        is_kind = word in en.TIME_WORDS or word in en.PLACE_WORDS or self._is_asked_noun(position)
+        is_kind = word in en.TIME_WORDS or word in en.PLACE_WORDS or self.is_asked_noun(position)
         if is_kind or not self.is_lookup or self.kind == "a place" or not self._is_fully_named():
             return False
         if self._selects(position) or word in RELATION_PHRASES or stem(word) in RIVALS:
@@ -329,7 +329,7 @@ class Coverage(QuestionWords):
         """
         if len(self.chosen) == 1:
             for position, word in enumerate(self.words):
-                if self._is_asked_noun(position) and self._is_any_class(word, self.value_types):
+                if self.is_asked_noun(position) and self._is_any_class(word, self.value_types):
                     return True
         said = set(map(stem, self.words))
         for position in self.positions:
@@ -419,7 +419,7 @@ class Coverage(QuestionWords):
         if is_comparing(word) or self._is_any_class(word, own_classes):  # whose boat is X
             return self._stands_in_predicate(word)
         threshold = MIN_RELATION_SIMILARITY
-        if not self.is_lookup or self._is_asked_noun(position):
+        if not self.is_lookup or self.is_asked_noun(position):
             threshold = MIN_PREDICATE_SIMILARITY
         if self._is_like_predicate(position, threshold) or self._is_class(position):
             return True
@@ -440,7 +440,7 @@ class Coverage(QuestionWords):
         have a predicate of this name whose values have no class, or else it knows better.
         """
         following = self.words[position + 1 : position + 3]
-        if not self._is_asked_noun(position) or len(following) < 2:
+        if not self.is_asked_noun(position) or len(following) < 2:
             return False
         be, determiner = following
         if be not in en.BE_FORMS or determiner != "the":

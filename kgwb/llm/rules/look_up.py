@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain, combinations, pairwise
+from itertools import combinations, pairwise
 
 from kgwb.kg.base import Direction, Graph
 from kgwb.kg.embeddings import Embeddings
@@ -54,11 +54,13 @@ from kgwb.llm.rules.words import (
     are_kin,
     are_rivals,
     compare_wordings,
+    has_word_of_stem,
     have_same_relation,
     leads_to_agent,
     relation_phrase,
     singularize,
     stem,
+    stems_of,
     words_saying,
 )
 
@@ -80,8 +82,11 @@ WORDS_BEFORE_ASKED_NOUN = ("what", "which", "many")
 def has_other_direction(fact: Fact, name: str, predicate: VertexPredicate) -> bool:
     """Return whether a fact leads another way than a predicate of its name, as wordings tell or leave open."""
     subject, relation, _ = fact
-    direction: Direction = "out" if predicate.is_incoming != (subject == name) else "in"
-    return compare_wordings(relation, predicate.name).contradicts(direction)
+    direction: Direction = "in"
+    if predicate.is_incoming != (subject == name):
+        direction = "out"
+    wording = compare_wordings(relation, predicate.name)
+    return wording.contradicts(direction)
 
 
 class QuestionWords:
@@ -114,10 +119,15 @@ class QuestionWords:
         word_and_next = "_".join([word, *following])
         if following in (["of"], ["from"]) and word_and_next in RELATION_PHRASES:
             return [RELATION_PHRASES[word_and_next]]
-        pairs = [word, word_and_next, f"{word}_{self.value_type}", f"who_{word}"]
+        keys = [word, word_and_next, f"{word}_{self.value_type}", f"who_{word}"]
         if position > 0:
-            pairs.append(f"{self.words[position - 1]}_{word}")
-        return [word, *(RELATION_PHRASES[pair] for pair in pairs if pair in RELATION_PHRASES)]
+            before = self.words[position - 1]
+            keys.append(f"{before}_{word}")
+        phrases = [word]
+        for key in keys:
+            if key in RELATION_PHRASES:
+                phrases.append(RELATION_PHRASES[key])
+        return phrases
 
     def kin_positions(self) -> list[int]:
         """Return where words stand that may say a relation by their kin."""
@@ -135,14 +145,17 @@ class QuestionWords:
         They are in normal form with the last word in the singular, the longest first. The first such
         word of the question counts. Returns nothing without one.
         """
-        for position, word in enumerate(self.words, start=1):
+        for start, word in enumerate(self.words, start=1):
             if word in WORDS_BEFORE_ASKED_NOUN:
-                ends = range(min(position + MAX_CLASS_WORDS, len(self.words)), position, -1)
-                phrases = [normal_noun(" ".join(self.words[position:end])) for end in ends]
-                return list(filter(None, phrases))
+                following = self.words[start : start + MAX_CLASS_WORDS]
+                phrases = []
+                for size in range(len(following), 0, -1):
+                    phrase = normal_noun(" ".join(following[:size]))
+                    phrases.append(phrase)
+                return [phrase for phrase in phrases if phrase]
         return []
 
-    def _is_asked_noun(self, position: int) -> bool:
+    def is_asked_noun(self, position: int) -> bool:
         """Return whether a word stands right after "which", "what" or "many"."""
         return position > 0 and self.words[position - 1] in WORDS_BEFORE_ASKED_NOUN
 
@@ -155,16 +168,18 @@ class QuestionWords:
 
     def _says(self, predicate: VertexPredicate, position: int) -> bool:
         """Return whether a predicate's name says the word at a position, as it is or by a known relation."""
-        is_asked = self._is_asked_noun(position)
-        if is_asked and self._is_any_class(self.words[position], predicate.value_types):
+        word = self.words[position]
+        is_asked = self.is_asked_noun(position)
+        if is_asked and self._is_any_class(word, predicate.value_types):
             return True
         said = stems_of(predicate.name)
         for phrase in self._phrases_at(position):
-            if not said.isdisjoint(map(stem, set(phrase.split()) - UNSPECIFIC_WORDS)):
+            content = set(phrase.split()) - UNSPECIFIC_WORDS
+            if not said.isdisjoint(map(stem, content)):
                 return True
-        word = self.words[position]
-        is_vague = word in en.VAGUE_WORDS | en.TIME_WORDS
-        return not is_asked and (is_vague or says_maker(word, predicate))
+        if is_asked:
+            return False
+        return word in en.VAGUE_WORDS or word in en.TIME_WORDS or says_maker(word, predicate)
 
     def _is_any_class(self, phrase: str, names: Iterable[str]) -> bool:
         """Return whether a phrase means one of these classes.
@@ -174,23 +189,13 @@ class QuestionWords:
         """
         listed = list(names)
         for word in normalize(phrase).split()[-1:]:
-            for name in map(normalize, listed):
-                if stem(word) in map(stem, name.split()) or are_kin(word, name):
+            for name in listed:
+                if has_word_of_stem(name, word) or are_kin(word, normalize(name)):
                     return True
         for form in (phrase, singularize(phrase)):
             if max_similarity(form, listed, self.embeddings) >= MIN_CLASS_SIMILARITY:
                 return True
         return False
-
-
-def has_word_of_stem(name: str, word: str) -> bool:
-    """Return whether a word of a name is a form of another word."""
-    return stem(word) in stems_of(name)
-
-
-def stems_of(name: str) -> set[str]:
-    """Return the stems of the words of a name."""
-    return set(map(stem, normalize(name).split()))
 
 
 def predicates_like(
@@ -203,8 +208,17 @@ def predicates_like(
     names = [predicate.name for predicate in predicates]
     if relation not in names:
         relation = relation.removesuffix(" by")
-    similar = find_similar_predicates(relation, names, embeddings) if relation else []
+    if not relation:
+        return []
+    similar = find_similar_predicates(relation, names, embeddings)
     return [predicate for predicate in predicates if predicate.name in similar]
+
+
+def fact_of(name: str, predicate: VertexPredicate, other: str) -> Fact:
+    """Return the fact that a predicate of a name leads to another end."""
+    if predicate.is_incoming:
+        return other, predicate.name, name
+    return name, predicate.name, other
 
 
 def is_class_called(phrase: str, classes: Iterable[str]) -> bool:
@@ -280,8 +294,8 @@ class LookUp(QuestionWords):
 
         The grammar's reading is kept if the graph has predicates like its relations. Otherwise the
         predicate of the name that is most like the words becomes its only relation; if no predicate
-        is like them, the grammar's reading is kept as well. A "how many" or "who" question that the
-        predicates cannot answer gets a relation that no predicate is like, and so has no answer.
+        is like them, the grammar's reading is kept as well. A "who" question that the predicates
+        cannot answer gets a relation that no predicate is like, and so has no answer.
         Predicates that have only numbers are no answer to "who" or for a place; nor are "made at"
         to "who", and "made by" for a place.
         ``last_question`` are the words of its last sentence with a question word, which are tried
@@ -294,66 +308,81 @@ class LookUp(QuestionWords):
     def _read_by_predicates(self, last_question: Words) -> ParsedQuestion:
         """Return the reading of ``read``, without parts and the class that is asked for."""
         facts = self.reading.facts
+        has_one_fact = len(facts) == 1
         whole = self._find_compound() if len(facts) > 1 else self._find_inverse()
         if whole is not None:
             return self._reading_of_predicate(whole)
 
         unfit: list[VertexPredicate] = []
-        predicates = list(self.predicates)
         asks_who = not WHO_WORDS.isdisjoint(self.words) and not self.value_type
-        if len(facts) == 1 and (asks_who or self.value_type == "place"):
-            unfit = [each for each in predicates if self._is_unfit(each, asks_who)]
-            predicates = [predicate for predicate in predicates if predicate not in unfit]
-
-        relation = next((each for first, each, last in facts if self.name in (first, last)), "")
+        if has_one_fact and (asks_who or self.value_type == "place"):
+            unfit = [each for each in self.predicates if self._is_unfit(each, asks_who)]
+        predicates = [each for each in self.predicates if each not in unfit]
+        relation = self._first_relation_of_name()
         similar = predicates_like(relation, predicates, self.embeddings)
         similar_unfit = predicates_like(relation, unfit, self.embeddings)
-        noun = self._counted_noun(relation)
-        is_only_unfit = similar_unfit and not similar
-        closest = None
-        if len(similar) > 1 and len(facts) == 1:
-            closest = self._choose_similar(similar)
-        elif asks_who and is_only_unfit:
-            closest = self._find_kin(predicates)
-        if closest is not None:
-            return self._reading_of_predicate(closest)
-        if (asks_who and is_only_unfit) or self._counts_something_else(noun, similar):
-            return self._with_facts((self.name, noun or "who", "?answer"))
-        if similar and not similar_unfit and self._has_all_relations(similar):
-            [best, *others] = similar
-            is_ambiguous = others or len(facts) > 1 or not self._asks_for_others(relation, best)
-            return self.reading if is_ambiguous else self._reading_of_predicate(best)
+        if asks_who and similar_unfit and not similar:
+            kin = self._find_kin(predicates)
+            if kin is None:
+                return self._with_facts((self.name, "who", "?answer"))
+            return self._reading_of_predicate(kin)
 
-        predicate = None
+        chosen = None
+        if has_one_fact and len(similar) > 1:
+            chosen = self._choose_similar(similar)
+        is_read = similar and not similar_unfit and self._has_all_relations(similar)
+        if chosen is None and is_read:
+            chosen, *others = similar
+            is_ambiguous = others or not has_one_fact
+            if is_ambiguous or not self._asks_for_others(relation, chosen):
+                return self.reading
+        chosen = chosen or self._find_asked(last_question, predicates)
+        return self._reading_of_predicate(chosen) if chosen else self.reading
+
+    def _find_asked(self, last_question: Words, predicates: Predicates) -> VertexPredicate | None:
+        """Return the predicate that the words ask for, or else may say by their kin; None if none is."""
+        asked = None
         if last_question:
-            predicate = AskedPredicate(last_question, self.embeddings).find(predicates)
-        predicate = predicate or AskedPredicate(self.words, self.embeddings).find(predicates)
-        is_said = predicate and any(self._says(predicate, each) for each in self.positions)
-        if len(facts) == 1 and not is_said:
-            predicate = self._find_kin(predicates) or predicate
-        if predicate is None:
-            return self.reading
-        return self._reading_of_predicate(predicate)
+            asked = AskedPredicate(last_question, self.embeddings).find(predicates)
+        if asked is None:
+            asked = AskedPredicate(self.words, self.embeddings).find(predicates)
+        has_one_fact = len(self.reading.facts) == 1
+        if asked and any(self._says(asked, position) for position in self.positions):
+            return asked
+        kin = self._find_kin(predicates) if has_one_fact else None
+        return kin or asked
+
+    def _first_relation_of_name(self) -> str:
+        """Return the relation of the first fact with the name; "" if none has it."""
+        for subject, relation, object_ in self.reading.facts:
+            if self.name in (subject, object_):
+                return relation
+        return ""
 
     def _find_inverse(self) -> VertexPredicate | None:
         """Return the only predicate whose declared inverse is what a reading of one fact asks for, else None.
 
         It is not looked for where the name has a predicate like the relation.
         """
-        inverses: dict[VertexPredicate, VertexPredicate] = {}
+        inverses = []
+        predicate_of: dict[VertexPredicate, VertexPredicate] = {}
         for predicate in self.predicates:
             name = predicate.inverse_name
-            inverse = replace(predicate, name=name, is_incoming=not predicate.is_incoming)
             if name:
-                inverses[inverse] = predicate
+                inverse = replace(predicate, name=name, is_incoming=not predicate.is_incoming)
+                inverses.append(inverse)
+                predicate_of[inverse] = predicate
         if not inverses or len(self.reading.facts) != 1:
             return None
         [fact] = self.reading.facts
-        if predicates_like(fact[1], self.predicates, self.embeddings):
+        _, relation, _ = fact
+        if predicates_like(relation, self.predicates, self.embeddings):
             return None
-        asked = predicates_like(fact[1], list(inverses), self.embeddings)
-        asked = [each for each in asked if not has_other_direction(fact, self.name, each)]
-        return inverses[asked[0]] if len(asked) == 1 else None
+        found = []
+        for inverse in predicates_like(relation, inverses, self.embeddings):
+            if not has_other_direction(fact, self.name, inverse):
+                found.append(predicate_of[inverse])
+        return found[0] if len(found) == 1 else None
 
     def _is_unfit(self, predicate: VertexPredicate, asks_who: bool) -> bool:
         """Return whether a predicate is no answer to "who", or else for a place, by its name and values.
@@ -378,13 +407,15 @@ class LookUp(QuestionWords):
         """
         name = normalize(predicate.name)
         last_word = name.rpartition(" ")[2]
-        is_passive = not en.BE_FORMS.isdisjoint(self.words)
-        for word, verb in pairwise(each for each in self.words if each not in en.BE_FORMS):
-            if word in WHO_WORDS and verb not in en.AUXILIARIES and has_word_of_stem(name, verb):
-                is_whole = last_word in TIME_AND_PLACE_ENDINGS or stem(last_word) == stem(verb)
-                if is_passive:
-                    return en.is_verb(verb) and leads_to_agent(name)
-                return not (is_whole or leads_to_agent(name))
+        words = [word for word in self.words if word not in en.BE_FORMS]
+        is_passive = len(words) < len(self.words)
+        for word, verb in pairwise(words):
+            if word not in WHO_WORDS or verb in en.AUXILIARIES or not has_word_of_stem(name, verb):
+                continue
+            if is_passive:
+                return en.is_verb(verb) and leads_to_agent(name)
+            is_whole = last_word in TIME_AND_PLACE_ENDINGS or stem(last_word) == stem(verb)
+            return not (is_whole or leads_to_agent(name))
         return False
 
     def _choose_similar(self, predicates: Predicates) -> VertexPredicate | None:
@@ -393,15 +424,16 @@ class LookUp(QuestionWords):
         It is the only one of the asked kind that has a form of a word of the question, or else the
         only kin of a word, or the only one for a time or not.
         """
-        said = {self.words[position] for position in self.positions} - UNSPECIFIC_WORDS
-        stems = set(map(stem, said))
+        said = {self.words[position] for position in self.positions}
+        stems = set(map(stem, said - UNSPECIFIC_WORDS))
         found = []
         for predicate in predicates:
             is_said = not stems.isdisjoint(stems_of(predicate.name))
             if is_said and self._leads_to_asked_kind(predicate):
                 found.append(predicate)
-        named = found[0] if len(found) == 1 else None
-        return named or self._find_kin(predicates) or self._find_only_timely(predicates)
+        if len(found) == 1:
+            return found[0]
+        return self._find_kin(predicates) or self._find_only_timely(predicates)
 
     def _find_only_timely(self, predicates: Predicates) -> VertexPredicate | None:
         """Return the only predicate for a time, or the only other one, as is asked for; None if there are more.
@@ -420,7 +452,7 @@ class LookUp(QuestionWords):
             return False
         names = [each.name for each in self.predicates]
         similar = find_similar_predicates(relation, names, self.embeddings)
-        return bool(set(similar) - {predicate.name})
+        return any(name != predicate.name for name in similar)
 
     def _find_kin(self, predicates: Predicates) -> VertexPredicate | None:
         """Return the only predicate that a word of the question may say, by its kin; None if none is.
@@ -453,48 +485,80 @@ class LookUp(QuestionWords):
         None if there is no such predicate, if a word selects or compares, or if the question has
         another clause ("what was ... when ...") or seems to have several relations.
         """
-        said = [word for word in self.words if word not in EMPTY_WORDS]
-        is_single = is_lookup(self.reading) or self.kind == A_TRUTH_VALUE
-        is_several = len(said) > 1 and not is_single and self._is_of_name()
-        is_selected = any(is_comparing(word) or word in en.ORDINALS for word in self.words)
-        has_clause = sum(word in en.WH_WORDS for word in self.words) > 1
-        if is_several or is_selected or has_clause:
+        if self._asks_for_more():
             return None
         of_class = self._predicates_of_asked_class()
         fitting = self._fitting_predicates(of_class)
-        if not fitting:
-            return None
-        kin = [each for each in fitting if self._is_kin(each)]
-        if any(are_rivals(one.name, other.name) for one, other in combinations(kin, 2)):
+        kin = [predicate for predicate in fitting if self._is_kin(predicate)]
+        kin_names = [predicate.name for predicate in kin]
+        if any(are_rivals(name, other) for name, other in combinations(kin_names, 2)):
             return None  # relatives are not only fathers
-        text = self._text_without_name()
-        stems = set(chain.from_iterable(stems_of(each.name) for each in fitting))
-        ranked = sorted((self._meaning(each, text), each.name) for each in kin or fitting)
-        likeness, name = ranked[-1]
-        names = {each.name for each in fitting}
-        if of_class is None or len(names) > 1:
-            nearer = {other for near, other in ranked if near > likeness - MEANING_LEAD}
-            says_other = self.kind == "" or any(stem(word) in KIN_GROUPS for word in said)
-            is_near = likeness >= (MIN_MEANING if says_other else MIN_MEANING_OF_KIND)
-            others = self._likeness_of_others(text)
-            is_generic = (
-                self.kind == "a time" and set(map(stem, stems)) <= ANY_EVENT and len(names) == 1
-            )
-            is_known = is_generic or (is_near and others <= likeness + MEANING_LEAD)
-            if len(nearer) > 1 or not (is_known or (kin and others <= likeness + KIN_LEAD)):
-                return None
-        predicate = next(each for each in fitting if each.name == name)
-        if self._is_about_else(predicate):
+        predicate = self._nearest(kin or fitting)
+        if predicate is None or self._is_about_else(predicate):
             return None
-        reading = self._with_asked_parts(self._reading_of_predicate(predicate))
-        reading = self._with_asked_class(reading)
+        is_only_of_class = of_class is not None and len({each.name for each in fitting}) == 1
+        if not is_only_of_class and not self._stands_out(predicate, fitting, kin):
+            return None
+
         if self.kind == A_TRUTH_VALUE:
-            reading = self.reading._replace(facts=((self.name, name, TRUE),), target=self.name)
+            fact = (self.name, predicate.name, TRUE)
+            reading = self.reading._replace(facts=(fact,), target=self.name)
+        else:
+            reading = self._with_asked_parts(self._reading_of_predicate(predicate))
+            reading = self._with_asked_class(reading)
+        said = self._telling_words()
+        stems = stems_of(predicate.name)
+        if stems.issuperset(map(stem, said)) and stems.issubset(map(stem, self.words)):
+            return reading, Unread()
         taken = f"“{' '.join(said)}”" if said else "the question"
-        stems = stems_of(name)
-        is_whole = stems.issuperset(map(stem, said)) and stems.issubset(map(stem, self.words))
-        doubts = [] if is_whole else [f"{taken} was read as “{name}”"]
-        return reading, Unread((), doubts)
+        doubt = f"{taken} was read as “{predicate.name}”"
+        return reading, Unread((), [doubt])
+
+    def _telling_words(self) -> list[str]:
+        """Return the words for which something in the query must stand."""
+        return [word for word in self.words if word not in EMPTY_WORDS]
+
+    def _asks_for_more(self) -> bool:
+        """Return whether a word selects or compares, or the question has several clauses or relations."""
+        for word in self.words:
+            if is_comparing(word) or word in en.ORDINALS:
+                return True
+        if sum(word in en.WH_WORDS for word in self.words) > 1:
+            return True
+        is_single = is_lookup(self.reading) or self.kind == A_TRUTH_VALUE
+        return not is_single and len(self._telling_words()) > 1 and self._is_of_name()
+
+    def _nearest(self, predicates: Predicates) -> VertexPredicate | None:
+        """Return the first predicate with the name that is nearest to the question; None without predicates."""
+        text = self._text_without_name()
+        nearest = None
+        most = (0.0, "")
+        for predicate in predicates:
+            likeness = (self._meaning(predicate, text), predicate.name)
+            if nearest is None or likeness > most:
+                nearest = predicate
+                most = likeness
+        return nearest
+
+    def _stands_out(self, predicate: VertexPredicate, fitting: Predicates, kin: Predicates) -> bool:
+        """Return whether a predicate is nearer to the question than the others, of this thing and of all."""
+        text = self._text_without_name()
+        likeness = self._meaning(predicate, text)
+        for other in kin or fitting:
+            is_near = self._meaning(other, text) > likeness - MEANING_LEAD
+            if is_near and other.name != predicate.name:
+                return False
+        names = {each.name for each in fitting}
+        if self.kind == "a time" and len(names) == 1 and stems_of(predicate.name) <= ANY_EVENT:
+            return True
+        others = self._likeness_of_others(text)
+        if kin and others <= likeness + KIN_LEAD:
+            return True
+        says_other = any(stem(word) in KIN_GROUPS for word in self._telling_words())
+        least = MIN_MEANING_OF_KIND
+        if says_other or not self.kind:
+            least = MIN_MEANING
+        return likeness >= least and others <= likeness + MEANING_LEAD
 
     def _is_of_name(self) -> bool:
         """Return whether the question is about something of the name: "the cook of X", "X's cook"."""
@@ -504,9 +568,13 @@ class LookUp(QuestionWords):
 
     def _fitting_predicates(self, of_class: Predicates | None) -> Predicates:
         """Return the predicates that lead to what is asked for: to things of a class, or a kind of value."""
-        counts = of_class is None and self.kind == "" and "many" in self.words
+        predicates = self.predicates
+        counts = "many" in self.words and not self.kind
+        if of_class is not None:
+            predicates = of_class
+            counts = False
         fitting = []
-        for predicate in self.predicates if of_class is None else of_class:
+        for predicate in predicates:
             is_counted = predicate.has_only_numbers or not counts
             if is_counted and self._leads_to_asked_kind(predicate):
                 fitting.append(predicate)
@@ -518,31 +586,36 @@ class LookUp(QuestionWords):
         name = normalize(predicate.name)
         for position in {*self.positions, *self.kin_positions()}:
             word = self.words[position]
-            is_telling = en.is_verb(word) or self._is_asked_noun(position)
+            is_telling = en.is_verb(word) or self.is_asked_noun(position)
             if are_kin(word, name) or (is_telling and stem(word) in stems):
                 return True
         return False
 
     def _text_without_name(self) -> str:
         """Return the words of the question, those for a known relation by its phrase."""
-        phrases = [self._phrases_at(place)[0] for place, word in enumerate(self.words) if word]
+        phrases = []
+        for position, word in enumerate(self.words):
+            if word:
+                phrases.append(self._phrases_at(position)[0])
         return " ".join(phrases)
 
     def _meaning(self, predicate: VertexPredicate, text: str) -> float:
         """Return how near a predicate is to a text in meaning, by its name alone or with a class beside it."""
-        names = [predicate.name]
-        classes = [] if predicate.has_only_numbers else sorted(predicate.value_types)[:1]
-        for each in classes:
-            joined = [each, predicate.name] if predicate.is_incoming else [predicate.name, each]
-            names.append(" ".join(joined))
+        name = predicate.name
+        names = [name]
+        if predicate.value_types and not predicate.has_only_numbers:
+            first_class = min(predicate.value_types)
+            if predicate.is_incoming:
+                names.append(f"{first_class} {name}")
+            else:
+                names.append(f"{name} {first_class}")
         return max(self.embeddings.similarity(text, names))
 
     def _likeness_of_others(self, text: str) -> float:
         """Return how near the predicates that only other things have are to a text; 1.0 if the question says one."""
-        own = {each.name for each in self.predicates}
-        names = names_of_predicates(self.kg)
-        others = [name for name in names if name not in own]
-        said = {stem(word) for word in self.words if word not in EMPTY_WORDS}
+        own = {predicate.name for predicate in self.predicates}
+        others = [name for name in names_of_predicates(self.kg) if name not in own]
+        said = set(map(stem, self._telling_words()))
         if any(said.issuperset(stems_of(name)) for name in others):
             return 1.0
         return max(self.embeddings.similarity(text, others), default=0.0)
@@ -556,38 +629,46 @@ class LookUp(QuestionWords):
         """
         name_words = words_saying(normalize(predicate.name))
         stems = stems_of(predicate.name)
-        expected = [predicate.name, *predicate.value_types]
-        is_said = not stems.isdisjoint(stem(self.words[place]) for place in self.positions)
-        may_be_person = leads_to_kind(self.kg, self.vertices, predicate, "a person")
+        is_said = any(stem(self.words[position]) in stems for position in self.positions)
         for position, (word, following) in enumerate(pairwise([*self.words, ""])):
             if any(are_rivals(word, other) for other in name_words):
                 return True
-            is_noun = following not in EMPTY_WORDS and not en.is_verb(following)
-            is_subject = not en.ACTIVE_AUXILIARIES.isdisjoint(self.words[:position])
-            joins_name = word == "" and not is_subject and self.kind != A_TRUTH_VALUE
-            if is_noun and (joins_name or (stem(word) in stems and stem(following) not in stems)):
-                return True
-            is_asked = self._is_asked_noun(position) and position in self.positions
-            if is_asked and is_said and not self._is_any_class(word, expected):
+            if following not in EMPTY_WORDS and not en.is_verb(following):
+                is_said_word = stem(word) in stems and stem(following) not in stems
+                if is_said_word or (word == "" and self._joins_name(position)):
+                    return True
+            if is_said and self._asks_for_other_class(position, predicate):
+                may_be_person = leads_to_kind(self.kg, self.vertices, predicate, "a person")
                 return may_be_person or normal_noun(word) in names_of_classes(self.kg)
         facts = self.reading.facts
         return bool(facts) and has_other_direction(facts[0], self.name, predicate)
 
+    def _joins_name(self, position: int) -> bool:
+        """Return whether a noun after the name at a position makes it the name of something else."""
+        is_subject = not en.ACTIVE_AUXILIARIES.isdisjoint(self.words[:position])
+        return not is_subject and self.kind != A_TRUTH_VALUE
+
+    def _asks_for_other_class(self, position: int, predicate: VertexPredicate) -> bool:
+        """Return whether the word at a position asks for a class that a predicate does not lead to."""
+        if not self.is_asked_noun(position) or position not in self.positions:
+            return False
+        expected = [predicate.name, *predicate.value_types]
+        return not self._is_any_class(self.words[position], expected)
+
     def _predicates_of_asked_class(self) -> Predicates | None:
         """Return the predicates that lead to the class after "which" or "how many"; None without one."""
         classes = names_of_classes(self.kg)
-        phrases = self.asked_phrases()
-        asked = [phrase for phrase in phrases if is_class_called(phrase, classes)]
+        asked = [phrase for phrase in self.asked_phrases() if is_class_called(phrase, classes)]
         if not asked:
             return None
         leading = []
         for predicate in self.predicates:
-            types = map(normalize, with_superclasses(self.kg, predicate.value_types))
-            if is_class_called(asked[0], types):
+            types = with_superclasses(self.kg, predicate.value_types)
+            if is_class_called(asked[0], map(normalize, types)):
                 leading.append(predicate)
-        before_name = self.words[max(self.words.index("") - 1, 0)]
+        before_name = self.words[: self.words.index("")]
         incoming = [predicate for predicate in leading if predicate.is_incoming]
-        if before_name in en.PREPOSITIONS and len(incoming) == 1:
+        if len(incoming) == 1 and not en.PREPOSITIONS.isdisjoint(before_name[-1:]):
             return incoming  # which mountains are in X, and not its highest mountain
         return leading
 
@@ -615,28 +696,6 @@ class LookUp(QuestionWords):
                 found.append(predicate)
         return found[0] if len(found) == 1 else None
 
-    def _counted_noun(self, relation: str) -> str:
-        """Return the word after the first "many" whose relation phrase is not the relation, else "".
-
-        A word without a relation phrase counts, too.
-        """
-        for word, next_word in pairwise(self.words):
-            if word == "many" and RELATION_PHRASES.get(next_word) != relation:
-                return next_word
-        return ""
-
-    def _counts_something_else(self, noun: str, predicates: Predicates) -> bool:
-        """Return whether "how many" asks for things that these predicates do not lead to.
-
-        ``noun`` is what is counted. It is so if one relation is read, some of the predicates have
-        value types, and no value type is like the noun. False for a noun of NON_CONTENT_WORDS,
-        which includes "".
-        """
-        if noun in NON_CONTENT_WORDS or len(self.reading.facts) != 1:
-            return False
-        types = types_of(predicates)
-        return bool(types) and not self._is_type(noun, types)
-
     def _has_all_relations(self, similar: Predicates) -> bool:
         """Return whether the graph has predicates like all relations of the grammar's reading.
 
@@ -651,10 +710,8 @@ class LookUp(QuestionWords):
         names = [predicate.name for predicate in similar]
         if unusual and len(self.reading.facts) > 1:
             names.extend(predicates_within_two_steps(self.kg, self.vertices))
-        return all(
-            max_similarity(relation, names, self.embeddings) >= MIN_PREDICATE_SIMILARITY
-            for relation in unusual
-        )
+        similarities = [max_similarity(each, names, self.embeddings) for each in unusual]
+        return min(similarities, default=1.0) >= MIN_PREDICATE_SIMILARITY
 
     def _with_facts(self, *facts: Fact) -> ParsedQuestion:
         """Return the reading with other facts, which ask for "?answer"."""
@@ -665,11 +722,9 @@ class LookUp(QuestionWords):
 
         If that is a blank node, a second fact asks for its values by all its predicates.
         """
-        if predicate.is_incoming:
-            return self._with_facts(("?answer", predicate.name, self.name))
-        if not predicate.inner_predicates:
-            return self._with_facts((self.name, predicate.name, "?answer"))
-        return self._reading_of_parts(predicate, predicate.inner_predicates)
+        if predicate.inner_predicates:  # of outgoing ones alone
+            return self._reading_of_parts(predicate, predicate.inner_predicates)
+        return self._with_facts(fact_of(self.name, predicate, "?answer"))
 
     def _reading_of_parts(self, predicate: VertexPredicate, parts: Sequence[str]) -> ParsedQuestion:
         """Return a reading that asks for values of the blank nodes that a predicate leads to."""
@@ -701,19 +756,25 @@ class LookUp(QuestionWords):
         named: set[str] = set()
         for word in self.words:
             named_by_word = []
-            if word not in (*NON_CONTENT_WORDS, outer):
+            if word != outer and word not in NON_CONTENT_WORDS:
                 named_by_word = [name for name in inner if has_word_of_stem(name, word)]
             if word in en.PLACE_WORDS and not named_by_word:
-                best = max(MIN_PREDICATE_SIMILARITY, max_similarity(word, inner, self.embeddings))
-                named_by_word = [
-                    name for name in inner if max_similarity(word, [name], self.embeddings) == best
-                ][:1]
+                named_by_word = self._part_like(word, inner)
             named.update(named_by_word)
         parts = [name for name in inner if name in named]
         without_units = [name for name in inner if not names_unit(name)]
         if not parts and len(without_units) < len(inner):
             return without_units
         return [] if UNIT_WORDS.issuperset(parts) else parts
+
+    def _part_like(self, word: str, inner: Sequence[str]) -> list[str]:
+        """Return the first of some names that is most like a word, alone; [] if none is like it."""
+        best = max_similarity(word, inner, self.embeddings)
+        if best >= MIN_PREDICATE_SIMILARITY:
+            for name in inner:
+                if max_similarity(word, [name], self.embeddings) == best:
+                    return [name]
+        return []
 
     def _without_class_relation(self) -> ParsedQuestion:
         """Return the grammar's reading, without its second relation if that is the name of a class.
@@ -782,22 +843,28 @@ class AskedPredicate(QuestionWords):
             predicates = [predicate for predicate in predicates if predicate.is_temporal]
         matches = [(predicate, self._likeness(predicate)) for predicate in predicates]
         similar = []
+        of_named_type = []
         for predicate, likeness in matches:
             if max(likeness.values(), default=0.0) >= MIN_PREDICATE_SIMILARITY:
                 similar.append((predicate, likeness))
-        if similar:
-            best, likeness = max(similar, key=lambda match: sum(match[1].values()))
-            unexplained = self._unexplained(best, likeness)
-            return None if any(map(self._asks_for_something_else, unexplained)) else best
-        words = [self.words[position] for position in self.positions]
-        of_named_type = []
-        for predicate, likeness in matches:
-            if any(self._is_type(word, predicate.value_types) for word in words):
+            if self._names_type(predicate):
                 of_named_type.append((predicate, likeness))
+        if similar:
+            best, likeness = max(similar, key=_sum_of_likeness)
+            for position in self._unexplained(best, likeness):
+                if self._asks_for_something_else(position):
+                    return None
+            return best
         fitting = of_named_type or matches
-        if len(fitting) != 1 or self._unexplained(*fitting[0]):
+        if len(fitting) != 1:
             return None
-        return fitting[0][0]
+        [(predicate, likeness)] = fitting
+        return None if self._unexplained(predicate, likeness) else predicate
+
+    def _names_type(self, predicate: VertexPredicate) -> bool:
+        """Return whether a content word names a class or datatype that a predicate leads to."""
+        words = [self.words[position] for position in self.positions]
+        return any(self._is_type(word, predicate.value_types) for word in words)
 
     def _likeness(self, predicate: VertexPredicate) -> dict[int, float]:
         """Return the similarity of each content word with a predicate of the name, by position.
@@ -813,12 +880,11 @@ class AskedPredicate(QuestionWords):
             if have_same_relation(word, own_name) or has_word_of_stem(own_name, word):
                 likeness[position] = 1.0
                 continue
-            pairs = [self.words[max(position - 1, 0) : position + 1]]
-            pairs.append(self.words[position : position + 2])
-            phrases = [*self._phrases_at(position), *map(" ".join, pairs)]
-            likeness[position] = max(
-                max_similarity(phrase, names, self.embeddings) for phrase in phrases
-            )
+            with_previous = self.words[max(position - 1, 0) : position + 1]
+            with_next = self.words[position : position + 2]
+            phrases = [*self._phrases_at(position), " ".join(with_previous), " ".join(with_next)]
+            similarities = [max_similarity(phrase, names, self.embeddings) for phrase in phrases]
+            likeness[position] = max(similarities)
         return likeness
 
     def _unexplained(self, predicate: VertexPredicate, likeness: Mapping[int, float]) -> list[int]:
@@ -843,10 +909,17 @@ class AskedPredicate(QuestionWords):
         VAGUE_WORDS never do.
         """
         word = self.words[position]
-        if word in en.VAGUE_WORDS or word in RELATION_PHRASES:
-            return word not in en.VAGUE_WORDS
+        if word in en.VAGUE_WORDS:
+            return False
         before = [other for other in self.words[:position] if other not in SKIPPED_WORDS]
-        if before and before[-1] in WORDS_BEFORE_ASKED_NOUN:
+        is_asked = before and before[-1] in WORDS_BEFORE_ASKED_NOUN
+        if is_asked or word in RELATION_PHRASES:
             return True
         following = self.words[position + 1 : position + 3]
         return "of" in following[:1] and en.WH_WORDS.isdisjoint(following)
+
+
+def _sum_of_likeness(match: tuple[VertexPredicate, Mapping[int, float]]) -> float:
+    """Return how like all words of a question a predicate is."""
+    _, likeness = match
+    return sum(likeness.values())

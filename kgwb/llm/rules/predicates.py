@@ -211,6 +211,11 @@ def fetch_values(
     return values
 
 
+def fetch_ends(kg: Graph, vertices: Vertices, predicate: VertexPredicate) -> list[Term]:
+    """Return the values of a predicate of vertices in its direction, as ``fetch_values`` does."""
+    return fetch_values(kg, vertices, [predicate.iri], is_incoming=predicate.is_incoming)
+
+
 def are_texts(vertices: Vertices) -> bool:
     """Return whether these are texts or numbers of the graph, and no things."""
     return bool(vertices) and all(isinstance(vertex, Literal) for vertex in vertices)

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from itertools import chain, pairwise
+from itertools import pairwise
+from typing import NamedTuple
 from weakref import ref
 
 from rdflib import URIRef
@@ -34,6 +35,7 @@ from kgwb.llm.rules.conditions import (
     NON_CONTENT_WORDS,
     YEAR,
     Condition,
+    doubts_of,
     fetch_things,
     find_condition,
     find_likely_conditions,
@@ -56,11 +58,10 @@ from kgwb.llm.rules.look_up import (
     VALUE_KINDS,
     LookUp,
     QuestionWords,
+    fact_of,
     has_other_direction,
-    has_word_of_stem,
     is_lookup,
     predicates_like,
-    stems_of,
 )
 from kgwb.llm.rules.predicates import (
     SPELLING_WEIGHT,
@@ -71,8 +72,8 @@ from kgwb.llm.rules.predicates import (
     asked_kind,
     fetch_class_names,
     fetch_classes_of_graph,
+    fetch_ends,
     fetch_predicates,
-    fetch_values,
     names_of_classes,
     with_superclasses,
 )
@@ -87,9 +88,9 @@ from kgwb.llm.rules.words import (
     compare_wordings,
     find_mentions,
     find_wording,
+    has_word_of_stem,
     kept_by_graph,
     looks_english,
-    stem,
     tokenize,
     words_without_names,
 )
@@ -134,38 +135,67 @@ def _ground_question(kg: Graph, asked: tuple[str, ref[Embeddings]]) -> ParsedQue
     question, embeddings_ref = asked
     embeddings = embeddings_ref()
     assert embeddings is not None, "the caller holds them"
-    question = remove_filler_phrases(question)
-    tokens = tokenize(question)
-    mentions = find_named(question, kg)
-    reading = parse_tokens(tokens, mentions, kg)
-    vertices = find_vertices(mentions, kg)
-    named = [mention for mention in mentions if mention in vertices]
+    named = _find_words(question, kg)
+    reading = parse_tokens(named.tokens, named.mentions, kg)
+    vertices = find_vertices(named.mentions, kg)
     if reading.kind == "boolean":
-        if len(named) == 2 == len(mentions):
-            predicates = fetch_predicates(kg, vertices[named[0]])
-            read = _with_worded_direction(reading, tokens, named, predicates, embeddings)
-            question_words = QuestionWords(words_without_names(mentions, tokens), embeddings)
-            return _with_joining_kin(read, question_words, vertices, kg)
-        if len(named) == 1 == len(mentions):
-            [thing] = named
-            predicates = fetch_predicates(kg, vertices[thing])
-            own = fetch_things(kg, values_clause("?s", vertices[thing]))
-            condition = find_condition(question, named, kg, own)
-            if condition is not None and not condition.is_incoming:  # is the status of X open
-                fact = (thing.text, condition.predicate, condition.value)
-                return reading._replace(facts=(fact,), target=thing.text)
-            return _with_worded_direction(reading, tokens, named, predicates, embeddings)
-        return reading
+        return _ground_truth(named, reading, vertices, kg, embeddings)
     things = [each for each, ends in vertices.items() if not are_texts(ends)]
     mention = only_mention(things or vertices)
     if mention is None:
         return reading
-    words = words_without_names([mention], tokens)
+    words = words_without_names([mention], named.tokens)
     if mention.start > 1 and words[mention.start - 2] in en.DETERMINERS:
         words[mention.start - 1] = ""  # a word that belongs to the name: the contract X
     look_up = LookUp(words, reading, mention.text, vertices[mention], kg, embeddings)
-    read = look_up.read(_last_question(tokens, words))
-    return _with_worded_direction(read, tokens, [mention], look_up.predicates, embeddings)
+    read = look_up.read(_last_question(named.tokens, words))
+    return _with_worded_direction(read, named.tokens, [mention], look_up.predicates, embeddings)
+
+
+class _NamedQuestion(NamedTuple):
+    """A question without phrases that change nothing, and the names in it."""
+
+    text: str
+    tokens: Sequence[Token]
+    mentions: Mentions
+    words: list[str]
+    """Its words in lower case, with "" in the place of names."""
+
+
+def _find_words(question: str, kg: Graph | None) -> _NamedQuestion:
+    """Return a question with its words and names."""
+    text = remove_filler_phrases(question)
+    tokens = tokenize(text)
+    mentions = find_named(text, kg)
+    words = words_without_names(mentions, tokens)
+    return _NamedQuestion(text, tokens, mentions, words)
+
+
+def _ground_truth(
+    question: _NamedQuestion,
+    reading: ParsedQuestion,
+    vertices_of: Mapping[Mention, Vertices],
+    kg: Graph,
+    embeddings: Embeddings,
+) -> ParsedQuestion:
+    """Return the reading of a yes-or-no question, by what the graph has if it has its one or two names."""
+    mentions = question.mentions
+    if len(mentions) not in (1, 2) or not vertices_of.keys() >= set(mentions):
+        return reading
+    first = mentions[0]
+    vertices = vertices_of[first]
+    if len(mentions) == 1:
+        own = fetch_things(kg, values_clause("?s", vertices))
+        condition = find_condition(question.text, mentions, kg, own)
+        if condition is not None and not condition.is_incoming:  # is the status of X open
+            fact = (first.text, condition.predicate, condition.value)
+            return reading._replace(facts=(fact,), target=first.text)
+    predicates = fetch_predicates(kg, vertices)
+    read = _with_worded_direction(reading, question.tokens, mentions, predicates, embeddings)
+    if len(mentions) == 1:
+        return read
+    question_words = QuestionWords(question.words, embeddings)
+    return _with_joining_kin(read, question_words, vertices_of, kg)
 
 
 def _read_added_condition(
@@ -178,25 +208,27 @@ def _read_added_condition(
     """
     asked, _, added = question.rpartition(" and ")
     opening = tokenize(asked)[:1]
-    first = tokenize(added)[:1]
-    is_name = any(each.looks_like_name or each.lowercase in en.DETERMINERS for each in first)
+    added_words = tokenize(added)
+    is_name = any(
+        each.looks_like_name or each.lowercase in en.DETERMINERS for each in added_words[:1]
+    )
     if not opening or is_name or opening[0].lowercase in en.AUXILIARIES:
         return None
     reading, unread = read_with_doubts(asked, kg, embeddings)
     pattern = _pattern_of(reading, kg, embeddings)
     if unread.reasons or not pattern:
         return None
-    words = [token.lowercase for token in tokenize(added)]
-    name = normal_noun(" ".join(word for word in words if word not in NON_CONTENT_WORDS))
+
+    content = [each.text for each in added_words if each.lowercase not in NON_CONTENT_WORDS]
+    name = normal_noun(" ".join(content))
     if name in names_of_classes(kg):
-        conditions: Sequence[Condition] | None = [Condition(CLASS_RELATION, name, set())]
-    else:
-        things = fetch_things(kg, pattern)
-        conditions = find_likely_conditions(added, set(), "", things, kg, embeddings)
+        of_class = Condition(CLASS_RELATION, name, set())
+        return with_conditions(reading, [of_class]), Unread((), unread.doubts)
+    things = fetch_things(kg, pattern)
+    conditions = find_likely_conditions(added, set(), "", things, kg, embeddings)
     if not conditions:
         return None
-    of_conditions = chain.from_iterable(condition.doubts for condition in conditions)
-    doubts = [*unread.doubts, *of_conditions]
+    doubts = [*unread.doubts, *doubts_of(conditions)]
     return with_conditions(reading, conditions), Unread((), doubts)
 
 
@@ -209,14 +241,26 @@ def _pattern_of(reading: ParsedQuestion, kg: Graph, embeddings: Embeddings) -> s
         if reading.target not in (subject, object_):
             continue
         name = object_ if subject == reading.target else subject
-        vertices = find_vertices([Mention(0, 1, name)], kg).values()
-        ends = tuple(chain.from_iterable(vertices))
-        values: list[Term] = []
-        for each in predicates_like(relation, fetch_predicates(kg, ends), embeddings):
-            values += fetch_values(kg, ends, [each.iri], is_incoming=each.is_incoming)
-        things = [value for value in values if isinstance(value, URIRef)]
+        ends = _vertices_of(Mention(0, 1, name), kg)
+        similar = predicates_like(relation, fetch_predicates(kg, ends), embeddings)
+        things = _fetch_things_at(kg, ends, similar)
         return values_clause("?s", things) if things else ""
     return ""
+
+
+def _vertices_of(mention: Mention, kg: Graph) -> Vertices:
+    """Return the vertices of one name; () if the graph does not have it."""
+    return find_vertices([mention], kg).get(mention, ())
+
+
+def _fetch_things_at(kg: Graph, vertices: Vertices, predicates: Predicates) -> tuple[URIRef, ...]:
+    """Return the things that predicates of vertices lead to."""
+    things = []
+    for predicate in predicates:
+        for value in fetch_ends(kg, vertices, predicate):
+            if isinstance(value, URIRef):
+                things.append(value)
+    return tuple(things)
 
 
 def _with_worded_direction(
@@ -231,40 +275,59 @@ def _with_worded_direction(
     Of ``predicates``, which the first of one or two names has, the one most like the words decides.
     The reading stays if its fact says the same, and the graph or its own relation tells so.
     """
+    first, *others = [mention.text for mention in mentions]
     worded = find_wording(_words_with_names(tokens, mentions))
     if worded is None:
-        return _as_found(reading, mentions[0].text, predicates, embeddings)
+        return _as_found(reading, first, predicates, embeddings)
+    name = _find_told(worded, predicates, embeddings)
+    if name is None:
+        return _as_found(reading, first, predicates, embeddings)
     relation, is_first_subject = worded
-    names = sorted({each.name for each in predicates if not each.has_only_numbers})
-    told = [name for name in names if compare_wordings(relation, name).certainty != "guessed"]
-    told = [name for name in told if not PASSIVE_TO.fullmatch(normalize(name))]
-    if relation.split()[-1] not in en.PREPOSITIONS:  # who runs X is not what runs on X
-        told = [name for name in told if not name.endswith((" on", " at", " in", " to"))]
-    if not told:
-        return _as_found(reading, mentions[0].text, predicates, embeddings)
-    told = [name for name in told if _has_worded(name, worded, predicates)] or told
-    similarities = embeddings.similarity(relation, told, SPELLING_WEIGHT)
-    _, name = max(zip(similarities, told, strict=True))
     direction, certainty = compare_wordings(relation, name)
     if certainty == "either":
         return reading
 
     is_subject = is_first_subject == (direction == "out")
-    first, *others = [mention.text for mention in mentions]
     for subject, own, _ in reading.facts[:1]:
         own_direction, own_certainty = compare_wordings(own, name)
         is_same = (subject == first) == (is_subject == (own_direction == "out"))
         is_found = any(p.name == name and p.is_incoming != is_subject for p in predicates)
         is_guessed = own_certainty == "guessed" and reading.kind != "boolean"
-        is_told = own_certainty == certainty or (is_guessed and is_found)
-        if is_same and is_told:
+        if is_same and (own_certainty == certainty or (is_guessed and is_found)):
             return reading
     if certainty == "open":
-        name, is_subject = relation, is_first_subject
+        name = relation
+        is_subject = is_first_subject
     other = others[0] if others else reading.target
     fact = (first, name, other) if is_subject else (other, name, first)
     classes = [each for each in reading.facts if each[1] == CLASS_RELATION]
     return reading._replace(facts=(fact, *classes))
+
+
+def _find_told(
+    worded: tuple[str, bool], predicates: Predicates, embeddings: Embeddings
+) -> str | None:
+    """Return the name of the predicate most like a relation of which it tells the ends; None if none does.
+
+    ``worded`` is that of ``_has_worded``.
+    """
+    relation, _ = worded
+    has_preposition = relation.split()[-1] in en.PREPOSITIONS
+    names = {each.name for each in predicates if not each.has_only_numbers}
+    told = []
+    for name in sorted(names):
+        is_open = compare_wordings(relation, name).certainty == "guessed"
+        if is_open or PASSIVE_TO.fullmatch(normalize(name)):
+            continue
+        # Who runs X is not what runs on X.
+        if has_preposition or not name.endswith((" on", " at", " in", " to")):
+            told.append(name)
+    if not told:
+        return None
+    told = [name for name in told if _has_worded(name, worded, predicates)] or told
+    similarities = embeddings.similarity(relation, told, SPELLING_WEIGHT)
+    _, name = max(zip(similarities, told, strict=True))
+    return name
 
 
 def _has_worded(name: str, worded: tuple[str, bool], predicates: Predicates) -> bool:
@@ -292,34 +355,43 @@ def _with_joining_kin(
     the only kin that X has. The answer will be in doubt. Where no word says a relation, "is X in Y" may
     ask for each predicate that ends in "in".
     """
+    if len(reading.facts) != 1:
+        return reading
+    [(_, relation, _)] = reading.facts
     (first, vertices), (second, others) = vertices_of.items()
     predicates = fetch_predicates(kg, vertices)
-    _, relation, _ = reading.facts[0]
     similar = predicates_like(relation, predicates, question.embeddings)
-    said = [question.words[position] for position in question.kin_positions()]
-    stems = set(map(stem, said))
     kin = []
     for predicate in predicates:
-        is_kin = any(are_kin(word, normalize(predicate.name)) for word in said)
-        if relation == UNKNOWN_RELATION:  # is there any X in Y
-            _, _, last_word = normalize(predicate.name).rpartition(" ")
-            is_kin = last_word in en.PREPOSITIONS.intersection(question.words)
-        is_said = not stems.isdisjoint(stems_of(predicate.name))
-        if is_kin and not (is_said or predicate.has_only_numbers or predicate in similar):
+        if predicate not in similar and _is_unsaid_kin(predicate, relation, question):
             kin.append(predicate)
-    joining = [each for each in (*similar, *kin) if kin and _joins(each, vertices, others, kg)]
-    chosen = joining if joining or similar else kin
-    if len(reading.facts) != 1 or len(chosen) != 1 or chosen[0] in similar:
+    if not kin:
         return reading
-    [predicate] = chosen
-    fact = (first.text, predicate.name, second.text)
-    return reading._replace(facts=(fact[::-1] if predicate.is_incoming else fact,))
+    joining = []
+    for predicate in (*similar, *kin):
+        if not set(others).isdisjoint(fetch_ends(kg, vertices, predicate)):
+            joining.append(predicate)
+    chosen = joining if joining or similar else kin
+    if len(chosen) != 1 or chosen[0] in similar:
+        return reading
+    fact = fact_of(first.text, chosen[0], second.text)
+    return reading._replace(facts=(fact,))
 
 
-def _joins(predicate: VertexPredicate, vertices: Vertices, others: Vertices, kg: Graph) -> bool:
-    """Return whether a predicate of vertices leads to one of some others."""
-    values = fetch_values(kg, vertices, [predicate.iri], is_incoming=predicate.is_incoming)
-    return not set(others).isdisjoint(values)
+def _is_unsaid_kin(predicate: VertexPredicate, relation: str, question: QuestionWords) -> bool:
+    """Return whether a word is kin of a predicate's name, or is its last preposition if there is no relation.
+
+    No such word may be a form of one of its words.
+    """
+    said = [question.words[position] for position in question.kin_positions()]
+    is_said = any(has_word_of_stem(predicate.name, word) for word in said)
+    if is_said or predicate.has_only_numbers:
+        return False
+    name = normalize(predicate.name)
+    if relation == UNKNOWN_RELATION:  # is there any X in Y
+        _, _, last_word = name.rpartition(" ")
+        return last_word in en.PREPOSITIONS and last_word in question.words
+    return any(are_kin(word, name) for word in said)
 
 
 def _as_found(
@@ -334,12 +406,9 @@ def _as_found(
     read, *others = reading.facts
     _, relation, _ = read
     similar = predicates_like(relation, predicates, embeddings)
-    if len(similar) != 1 or not has_other_direction(read, name, *similar):
+    if len(similar) != 1 or not has_other_direction(read, name, similar[0]):
         return reading
-    [predicate] = similar
-    fact = (name, predicate.name, reading.target)
-    if predicate.is_incoming:
-        fact = fact[::-1]
+    fact = fact_of(name, similar[0], reading.target)
     return reading._replace(facts=(fact, *others))
 
 
@@ -370,21 +439,23 @@ def find_unread(question: str, kg: Graph | None, embeddings: Embeddings) -> Unre
     if unread or kg is None:
         return Unread(unread)
     reading = ground_question(question, kg, embeddings)
-    question = remove_filler_phrases(question)
-    tokens = tokenize(question)
-    ends = set(chain.from_iterable(fact[::2] for fact in reading.facts))
-    mentions = [mention for mention in find_named(question, kg) if mention.text in ends]
-    words = words_without_names(mentions, tokens)
-    mentions += [text for text in texts_in(question, tokens, words) if text.text in ends][:1]
+    named = _find_words(question, kg)
+    ends: set[str] = set()
+    for subject, _, object_ in reading.facts:
+        ends.update((subject, object_))
+    mentions = [mention for mention in named.mentions if mention.text in ends]
+    words = words_without_names(mentions, named.tokens)
+    texts = texts_in(named.text, named.tokens, words)
+    mentions += [text for text in texts if text.text in ends][:1]
     vertices = find_vertices(mentions, kg)
-    if not bracketed_mentions(question):  # else a person has said what the name is
+    if not bracketed_mentions(named.text):  # else a person has said what the name is
         unread = find_unclear_name(mentions, vertices, kg)
     if unread or not vertices:
         return Unread(unread)
-    words = words_without_names(mentions, tokens)
-    capitalized = [position for position, token in enumerate(tokens) if token.looks_like_name]
+    words = words_without_names(mentions, named.tokens)
+    capitalized = [place for place, token in enumerate(named.tokens) if token.looks_like_name]
     coverage = Coverage(words, capitalized, reading, vertices, kg, embeddings)
-    return coverage.find_unread_parts(_asking_clause(question, tokens))
+    return coverage.find_unread_parts(_asking_clause(named))
 
 
 def can_be_answered(question: str, kg: Graph, embeddings: Embeddings) -> bool:
@@ -393,13 +464,10 @@ def can_be_answered(question: str, kg: Graph, embeddings: Embeddings) -> bool:
         unread = find_unread(question, kg, embeddings)
     except ModelError:
         return False
-    if (
-        ADDS_CONDITION.search(question)
-        or unread.reasons
-        or not _has_relation(question, kg, embeddings)
-    ):
-        return _read_selection(question, kg, embeddings) is not None
-    return True
+    is_selection = unread.reasons or ADDS_CONDITION.search(question)
+    if not is_selection and _has_relation(question, kg, embeddings):
+        return True
+    return _read_selection(question, kg, embeddings) is not None
 
 
 def _has_relation(question: str, kg: Graph, embeddings: Embeddings) -> bool:
@@ -408,11 +476,10 @@ def _has_relation(question: str, kg: Graph, embeddings: Embeddings) -> bool:
     mentions = find_named(question, kg)
     if reading.kind == "boolean" or len(mentions) != 1:
         return bool(reading.facts)
-    [mention] = mentions
-    ends = find_vertices(mentions, kg).get(mention, ())
     if not reading.facts:
         return False
     [_, relation, _] = reading.facts[0]
+    ends = _vertices_of(mentions[0], kg)
     return bool(predicates_like(relation, fetch_predicates(kg, ends), embeddings))
 
 
@@ -472,16 +539,15 @@ def _names_things(question: str, kg: Graph) -> bool:
 
 def _read_class(question: str, kg: Graph) -> tuple[ParsedQuestion, Unread] | None:
     """Return the reading of "is X a film", where the graph has films and says what X is; else None."""
-    question = remove_filler_phrases(question)
-    mentions = find_named(question, kg)
-    if len(mentions) != 1:
+    named = _find_words(question, kg)
+    if len(named.mentions) != 1:
         return None
-    [thing] = mentions
-    first, *others = words_without_names(mentions, tokenize(question))
-    name = " ".join(word for word in others if word not in en.DETERMINERS | {""})
+    [thing] = named.mentions
+    first, *others = named.words
+    name = " ".join(word for word in others if word and word not in en.DETERMINERS)
     if first not in en.BE_FORMS or name not in names_of_classes(kg):
         return None
-    if not fetch_class_names(kg, find_vertices(mentions, kg).get(thing, ())):
+    if not fetch_class_names(kg, _vertices_of(thing, kg)):
         return None
     fact = (thing.text, CLASS_RELATION, name)
     return ParsedQuestion((fact,), thing.text, "boolean"), Unread()
@@ -495,32 +561,29 @@ def _read_for_each(
     "When were X and Y born?" asks for two times: each as a question about one name does. An unknown
     is called like the thing that it is of.
     """
-    question = remove_filler_phrases(question)
-    tokens = tokenize(question)
-    mentions = find_named(question, kg)
-    words = words_without_names(mentions, tokens)
+    question, tokens, mentions, words = _find_words(question, kg)
     if len(mentions) < 2 or not (EACH_OF in question or asked_kind(words) in VALUE_KINDS):
         return None
     for mention, following in pairwise(mentions):
         between = question[tokens[mention.end - 1].end : tokens[following.start].start]
         if not LIST_JOINT.fullmatch(between):
             return None
-    first, last = mentions[0], mentions[-1]
-    before, after = question[: tokens[first.start].start], question[tokens[last.end - 1].end :]
-    before = before.replace(EACH_OF, "")
+    before = question[: tokens[mentions[0].start].start].replace(EACH_OF, "")
+    after = question[tokens[mentions[-1].end - 1].end :]
     facts: list[Fact] = []
     targets: list[str] = []
     doubts: list[str] = []
     for mention in mentions:
         asked = before + mention.text + after
         reading, unread = read_with_doubts(asked, kg, embeddings)
-        is_value = reading.kind == "list" and len(reading.facts) == 1
-        if unread.reasons or not is_value:
+        if unread.reasons or reading.kind != "list" or len(reading.facts) != 1:
             return None
         unknown = "?" + re.sub(r"\W+", "_", mention.text)
         [(subject, relation, object_)] = reading.facts
-        is_object = object_ == reading.target
-        facts.append((subject, relation, unknown) if is_object else (unknown, relation, object_))
+        if object_ == reading.target:
+            facts.append((subject, relation, unknown))
+        else:
+            facts.append((unknown, relation, object_))
         targets.append(unknown)
         doubts += unread.doubts
     return ParsedQuestion(tuple(facts), ", ".join(targets), "list"), Unread((), doubts)
@@ -536,17 +599,14 @@ def _read_by_meaning(
     """
     if find_unread_form(question, None):
         return None
-    question = remove_filler_phrases(question)
-    tokens = tokenize(question)
-    mentions = find_named(question, kg)
+    _, tokens, mentions, words = _find_words(question, kg)
     if not reading.facts:
         reading = parse_tokens(tokens, mentions, kg)
-    words = words_without_names(mentions, tokens)
-    is_about_person = not en.PERSONAL_PRONOUNS.isdisjoint(words)
-    others = [token for token, word in zip(tokens, words, strict=True) if word]
-    has_other_name = any(each.looks_like_name and not each.begins_sentence for each in others)
-    if len(mentions) != 1 or is_about_person or has_other_name:
+    if len(mentions) != 1 or not en.PERSONAL_PRONOUNS.isdisjoint(words):
         return None
+    for token, word in zip(tokens, words, strict=True):
+        if word and token.looks_like_name and not token.begins_sentence:
+            return None  # another name
     [mention] = mentions
     vertices = find_vertices(mentions, kg)
     if find_unclear_name(mentions, vertices, kg):
@@ -568,83 +628,88 @@ def _read_two_steps(
     The noun must say one predicate of the name, or the class that it leads to. What is asked of its
     values is read by its meaning, with a doubt.
     """
-    question = remove_filler_phrases(question)
-    tokens = tokenize(question)
-    mentions = find_named(question, kg)
+    _, _, mentions, words = _find_words(question, kg)
     if len(mentions) != 1 or reading.kind != "list" or find_unread_form(question, kg):
         return None
     [mention] = mentions
-    words = words_without_names(mentions, tokens)
-    span = _noun_of_name(words, mention)
-    ends = find_vertices(mentions, kg).get(mention, ())
-    predicate = _predicate_said_by(words[span.start] if span else "", fetch_predicates(kg, ends))
-    if not span or predicate is None:
+    noun = _noun_of_name(words, mention)
+    if noun is None:
         return None
-    values = fetch_values(kg, ends, [predicate.iri], is_incoming=predicate.is_incoming)
-    things = tuple(value for value in values if isinstance(value, URIRef))
-    words[min(span.start, mention.start) : max(span.start + 1, mention.end)] = [""]
-    look_up = LookUp(words, ParsedQuestion((), "?answer", "list"), "?x1", things, kg, embeddings)
-    is_said = any(not look_up._is_asked_noun(each) for each in look_up.positions)
-    nearest = look_up.read_by_meaning() if is_said else None
+    ends = _vertices_of(mention, kg)
+    predicate = _predicate_said_by(words[noun], fetch_predicates(kg, ends))
+    if predicate is None:
+        return None
+    things = _fetch_things_at(kg, ends, [predicate])
+    words[min(noun, mention.start) : max(noun + 1, mention.end)] = [""]
+    unread_rest = ParsedQuestion((), "?answer", "list")
+    look_up = LookUp(words, unread_rest, "?x1", things, kg, embeddings)
+    if all(look_up.is_asked_noun(position) for position in look_up.positions):
+        return None
+    nearest = look_up.read_by_meaning()
     if nearest is None:
         return None
     rest, unread = nearest
-    first = (mention.text, predicate.name, "?x1")
-    return rest._replace(
-        facts=(first[::-1] if predicate.is_incoming else first, *rest.facts)
-    ), unread
+    first = fact_of(mention.text, predicate, "?x1")
+    return rest._replace(facts=(first, *rest.facts)), unread
 
 
-def _noun_of_name(words: Words, mention: Mention) -> range:
+def _noun_of_name(words: Words, mention: Mention) -> int | None:
     """Return where the noun stands that says something of a name: "owner" of "the owner of X", or "X's owner"."""
-    if words[mention.end : mention.end + 1] == ["'s"]:
-        return range(mention.end + 1, min(mention.end + 2, len(words)))
+    after = mention.end
+    if words[after : after + 1] == ["'s"]:
+        return after + 1 if after + 1 < len(words) else None
     before = mention.start - 1
     while before > 0 and words[before] in en.DETERMINERS:
         before -= 1
-    is_joined = before > 0 and words[before] in ("of", "at", "in")
-    return range(before - 1, before) if is_joined else range(0)
+    if before > 0 and words[before] in ("of", "at", "in"):
+        return before - 1
+    return None
 
 
 def _predicate_said_by(noun: str, predicates: Predicates) -> VertexPredicate | None:
     """Return the only predicate that a noun says by its stem, else by the class it leads to, else as kin; or None."""
-    by_name = [each for each in predicates if has_word_of_stem(each.name, noun)]
-    by_class = [
-        each
-        for each in predicates
-        if any(has_word_of_stem(name, noun) for name in each.value_types)
-    ]
+    if noun in NON_CONTENT_WORDS:
+        return None
+    by_name = []
+    by_class = []
     by_kin = []
-    for each in predicates:
-        wording = compare_wordings(f"{noun} of", each.name)  # whose boss X is, X does not report to
-        if are_kin(noun, normalize(each.name)) and not wording.contradicts(
-            "out" if each.is_incoming else "in"
-        ):
-            by_kin.append(each)
+    for predicate in predicates:
+        if has_word_of_stem(predicate.name, noun):
+            by_name.append(predicate)
+        if any(has_word_of_stem(name, noun) for name in predicate.value_types):
+            by_class.append(predicate)
+        # Whose boss X is, X does not report to.
+        wording = compare_wordings(f"{noun} of", predicate.name)
+        is_reversed = wording.contradicts("out" if predicate.is_incoming else "in")
+        if are_kin(noun, normalize(predicate.name)) and not is_reversed:
+            by_kin.append(predicate)
     found = by_name or by_class or by_kin
-    return found[0] if len(found) == 1 and noun not in NON_CONTENT_WORDS else None
+    return found[0] if len(found) == 1 else None
 
 
-def _asking_clause(question: str, tokens: Sequence[Token]) -> range:
+def _asking_clause(question: _NamedQuestion) -> range:
     """Return the positions of the last clause that begins with a question; of all words if none does.
 
     A clause begins after a sign of CLAUSE_SIGNS, and goes on to the end of the sentence. It begins
     with a question if one of its first MAX_OPENING_WORDS words is a question word. What stands
     before it in its sentence belongs to it if that begins with a preposition: "on Friday, who".
     """
+    tokens = question.tokens
     end = len(tokens)
     clause = range(0)
     for start in range(end - 1, -1, -1):
-        is_sentence = tokens[start].begins_sentence
-        before = question[tokens[start - 1].start : tokens[start].start]
-        opening = {token.lowercase for token in tokens[start : min(start + MAX_OPENING_WORDS, end)]}
-        begins_clause = is_sentence or CLAUSE_SIGNS.search(before)
-        if not clause and begins_clause and not en.WH_WORDS.isdisjoint(opening):
+        token = tokens[start]
+        before = question.text[tokens[start - 1].start : token.start]
+        opening = tokens[start : min(start + MAX_OPENING_WORDS, end)]
+        asks = any(each.lowercase in en.WH_WORDS for each in opening)
+        begins_clause = token.begins_sentence or CLAUSE_SIGNS.search(before)
+        if not clause and begins_clause and asks:
             clause = range(start, end)
-        if is_sentence and clause:
-            is_adjunct = tokens[start].lowercase in en.PREPOSITIONS
-            return range(start, end) if is_adjunct else clause
-        if is_sentence:
+        if token.begins_sentence:
+            if clause and token.lowercase in en.PREPOSITIONS:
+                return range(start, end)
+            if clause:
+                return clause
             end = start
     return range(len(tokens))
 
@@ -657,12 +722,13 @@ def find_unread_form(question: str, kg: Graph | None) -> list[str]:
     graph. Words of names do not count. Without a graph, only names with capitals or in brackets are
     found.
     """
-    question = remove_filler_phrases(question)
-    mentions = find_named(question, kg)
-    words = words_without_names(mentions, tokenize(question))
+    _, _, mentions, words = _find_words(question, kg)
     if not looks_english(" ".join(words)):
         return ["the question is not in English"]
-    unread = find_unsupported_word(words) or next(filter(WHY_WORDS.__contains__, words), "")
+    unread = find_unsupported_word(words)
+    for word in words:
+        if word in WHY_WORDS:
+            unread = unread or word
     if unread:
         return [f"questions with “{unread}” are not read"]
     is_kind = not en.DESCRIBING_VERBS.isdisjoint(words)
@@ -727,42 +793,51 @@ def find_named(question: str, kg: Graph | None) -> Mentions:
 def _find_named(kg: Graph, question: str) -> Mentions:
     """Return the names in a question with the words for their classes."""
     words = [token.lowercase for token in tokenize(question)]
-    named = []
     year = "".join(YEAR.findall(question)[:1])
-    for mention in [_with_label(each, year, kg) for each in find_mentions(question, kg)]:
-        after = words[mention.end : mention.end + 1]
+    named = []
+    for found in find_mentions(question, kg):
+        mention = _with_label(found, year, kg)
         before = words[: mention.start]
+        after = words[mention.end : mention.end + 1]
         if NON_CONTENT_WORDS.issuperset([*before[-1:], *after]):
             named.append(mention)
             continue
-        vertices = find_vertices([mention], kg).get(mention, ())
-        names = with_superclasses(kg, fetch_class_names(kg, vertices))
-        classes = [normalize(name).split() for name in names]
-        sizes = [len(each) for each in classes if len(each) > 1 and before[-len(each) :] == each]
-        is_said_after = any(after == each[-1:] for each in classes)
-        start, end = mention.start - max(sizes, default=0), mention.end + is_said_after
+        start = mention.start
+        end = mention.end
+        class_names = fetch_class_names(kg, _vertices_of(mention, kg))
+        for name in with_superclasses(kg, class_names):
+            class_words = normalize(name).split()
+            size = len(class_words)
+            if size > 1 and before[-size:] == class_words:
+                start = min(start, mention.start - size)
+            if after == class_words[-1:]:
+                end = mention.end + 1
         named.append(Mention(start, end, mention.text))
     return tuple(named)
 
 
 def _with_label(mention: Mention, year: str, kg: Graph) -> Mention:
-    """Return a name with the label of the only thing that has it as its nickname or alias, by the predicate's name."""
-    if kg.exact([mention.text]):
+    """Return a name with the label of the only thing that has it as its nickname or alias, by the predicate's name.
+
+    A part of a label with the year of the question is that label.
+    """
+    name = mention.text
+    if kg.exact([name]):
         return mention
-    of_year = []
-    for hit in kg.search(f"{mention.text} {year}", MAX_PARTIAL_MATCHES).hits if year else ():
-        if year in hit.label and mention.text in hit.label:
-            of_year.append(hit.label)
-    if len(of_year) == 1:
-        return mention._replace(text=of_year[0])
-    spellings = [mention.text, f"the {mention.text}", f"The {mention.text}"]
+    if year:
+        hits = kg.search(f"{name} {year}", MAX_PARTIAL_MATCHES).hits
+        of_year = [hit.label for hit in hits if year in hit.label and name in hit.label]
+        if len(of_year) == 1:
+            return mention._replace(text=of_year[0])
     subjects: set[URIRef] = set()
-    for match in find_exact_values(kg, spellings):
-        if are_kin(NICKNAME, normalize(kg.names([match.predicate])[match.predicate])):
+    for match in find_exact_values(kg, [name, f"the {name}", f"The {name}"]):
+        predicate_name = kg.names([match.predicate])[match.predicate]
+        if are_kin(NICKNAME, normalize(predicate_name)):
             subjects.update(match.subjects)
     labels = list(kg.names(sorted(subjects)).values())
-    is_clear = len(labels) == 1 and len(kg.exact(labels).get(labels[0], ())) == 1
-    return mention._replace(text=labels[0]) if is_clear else mention
+    if len(labels) == 1 and len(kg.exact(labels).get(labels[0], ())) == 1:
+        return mention._replace(text=labels[0])
+    return mention
 
 
 def find_vertices(mentions: Mentions, kg: Graph) -> dict[Mention, Vertices]:
@@ -804,10 +879,15 @@ def only_mention(mentions: Iterable[Mention]) -> Mention | None:
 
     Without capitals it is the last name; None if there is no name at all.
     """
-    found = list(mentions)
-    capitalized = [mention for mention in found if mention.text != mention.text.casefold()]
-    found = capitalized or found[-1:]
-    return found[0] if len(found) == 1 else None
+    last = None
+    capitalized = []
+    for mention in mentions:
+        last = mention
+        if mention.text != mention.text.casefold():
+            capitalized.append(mention)
+    if not capitalized:
+        return last
+    return capitalized[0] if len(capitalized) == 1 else None
 
 
 def find_unclear_name(

@@ -240,6 +240,16 @@ def stem(word: str) -> str:
     return word
 
 
+def has_word_of_stem(name: str, word: str) -> bool:
+    """Return whether a word of a name is a form of another word."""
+    return stem(word) in stems_of(name)
+
+
+def stems_of(name: str) -> set[str]:
+    """Return the stems of the words of a name."""
+    return set(map(stem, normalize(name).split()))
+
+
 def are_rivals(first: str, second: str) -> bool:
     """Return whether a group of RIVALS has two words with different meanings: "open" and "close".
 
