@@ -35,12 +35,13 @@ from kgwb.llm.rules.conditions import (
     is_comparing,
     with_conditions,
 )
-from kgwb.llm.rules.grammar import ParsedQuestion, QuestionKind, Unread, remove_filler_phrases
+from kgwb.llm.rules.grammar import ParsedQuestion, QuestionKind, Read, Unread, remove_filler_phrases
 from kgwb.llm.rules.predicates import (
     MIN_RELATION_SIMILARITY,
     PERSON_CLASSES,
     fetch_classes_of_graph,
     max_similarity,
+    types_path,
 )
 from kgwb.llm.rules.words import (
     Words,
@@ -166,9 +167,7 @@ def normal_noun(text: str) -> str:
     return " ".join(words)
 
 
-def read_members(
-    question: str, kg: Graph, embeddings: Embeddings
-) -> tuple[ParsedQuestion, Unread] | None:
+def read_members(question: str, kg: Graph, embeddings: Embeddings) -> Read | None:
     """Return a reading of a question about the members of a class, with its doubts; None for another question.
 
     Members of subclasses are members. Of several classes in the question, the first counts with which
@@ -216,9 +215,7 @@ def read_members(
     return None
 
 
-def read_members_loosely(
-    question: str, kg: Graph, embeddings: Embeddings
-) -> tuple[ParsedQuestion, Unread] | None:
+def read_members_loosely(question: str, kg: Graph, embeddings: Embeddings) -> Read | None:
     """Return a reading, in doubt, of a question about members of a class that says something else, too; else None.
 
     The class may be named by another word, or not at all where something is measured: "the dearest
@@ -346,7 +343,7 @@ def _class_with(condition: Condition, things: Things, kg: Graph) -> URIRef | Non
     """Return the smallest class of all things that have a predicate called as in a condition, if there is one."""
     named = [each.iri for each in things.attributes if each.name == condition.predicate]
     predicates = values_clause("?p", named)
-    types = "|".join(map(n3, kg.vocabulary.types))
+    types = types_path(kg)
     rows = kg.select(f"SELECT DISTINCT ?c WHERE {{ {predicates} ?s ?p ?o ; {types} ?c }}").rows
     classes = fetch_classes(kg)
     found = {iri for (iri,) in rows if iri in classes.names}
@@ -377,7 +374,7 @@ def _write_date(found: re.Match[str]) -> str:
 
 def members_of(class_iri: URIRef, kg: Graph) -> str:
     """Return a pattern of the members of a class as ?s."""
-    types = "|".join(map(n3, kg.vocabulary.types))
+    types = types_path(kg)
     return f"?s ({types})/<{RDFS.subClassOf}>* {n3(class_iri)} ."
 
 

@@ -169,13 +169,13 @@ class Coverage(QuestionWords):
 
         What somebody ordered is no order: "ordered from" leads to one.
         """
-        asks_for_noun = any(map(self.is_asked_noun, self.positions))
-        is_action = not asks_for_noun and not en.ACTIVE_AUXILIARIES.isdisjoint(self.words)
-        if self.kind or not (is_action and any(each.is_incoming for each in self.chosen)):
+        is_action = not en.ACTIVE_AUXILIARIES.isdisjoint(self.words)
+        if self.kind or not is_action or not any(each.is_incoming for each in self.chosen):
             return []
-        stems = {stem(self.words[position]) for position in self.positions}
-        for value_type in self.value_types:
-            if not stems.isdisjoint(stems_of(value_type)):
+        if any(map(self.is_asked_noun, self.positions)):
+            return []
+        for value_type, position in product(self.value_types, self.positions):
+            if has_word_of_stem(value_type, self.words[position]):
                 return [f"the question was read as one for a “{value_type}”"]
         return []
 
@@ -246,10 +246,11 @@ class Coverage(QuestionWords):
 
         A query gives what all of them have in common.
         """
-        relations = {relation for _, relation, _ in self.reading.facts}
         count = len(self.vertices_of)
-        is_of_each = count > 1 and len(self.reading.facts) == len(relations) * count
-        return is_of_each and self.kind in VALUE_KINDS
+        if count < 2 or self.kind not in VALUE_KINDS:
+            return False
+        relations = {relation for _, relation, _ in self.reading.facts}
+        return len(self.reading.facts) == len(relations) * count
 
     def _doubt_of(self, position: int) -> str:
         """Return the sentence that says how a word that may be left out was taken."""
@@ -270,9 +271,10 @@ class Coverage(QuestionWords):
         A word for a time after it makes it a part of a time: "last night".
         """
         word = self.words[position]
-        is_superlative = word.endswith(SUPERLATIVE_ENDING) and is_comparing(word)
-        is_of_time = self.words[position + 1 : position + 2] in PASSING_TIMES
-        return is_superlative or (word in en.ORDINALS and not is_of_time)
+        if word.endswith(SUPERLATIVE_ENDING) and is_comparing(word):
+            return True
+        following = self.words[position + 1 : position + 2]
+        return word in en.ORDINALS and following not in PASSING_TIMES
 
     def _may_be_left_out(self, position: int) -> bool:
         """Return whether a word that nothing accounts for leaves the question much as it is.
@@ -284,17 +286,19 @@ class Coverage(QuestionWords):
         second warden", "the population density".
         """
         word = self.words[position]
-        following = self.words[position + 1 : position + 2]
-        if not (self.is_lookup or self.reading.kind == "boolean") or is_comparing(word):
+        is_read = self.is_lookup or self.reading.kind == "boolean"
+        if not is_read or is_comparing(word):
             return False
         if self._find_kin_name(position):
             return True
         if word == "first" and self.kind == "a time":
+            following = self.words[position + 1 : position + 2]
             return following == [""] or any(map(en.is_verb, following))
         is_kind = word in en.TIME_WORDS or word in en.PLACE_WORDS or self.is_asked_noun(position)
         if is_kind or not self.is_lookup or self.kind == "a place" or not self._is_fully_named():
             return False
-        if self._selects(position) or word in RELATION_PHRASES or stem(word) in RIVALS:
+        is_relation = word in RELATION_PHRASES or stem(word) in RIVALS
+        if is_relation or self._selects(position):
             return False
         return self._is_verb_of_clause(position)
 
@@ -308,18 +312,17 @@ class Coverage(QuestionWords):
         before = list(self.words[:position])
         while before and before[-1] in en.ORDINALS | en.FILLERS:
             before.pop()
+        last = before[-1] if before else None
         following = self.words[position + 1 : position + 2]
-        is_alone = not following or following[0] in en.FUNCTION_WORDS | {""}
         looks_like_verb = en.is_verb(word) or word in IRREGULAR_FORMS
-        if before[-1:] == [""]:
+        if last == "":
             has_auxiliary = not en.ACTIVE_AUXILIARIES.isdisjoint(before)
             is_third_person = word.endswith("s") and en.BE_FORMS.isdisjoint(before)
             return has_auxiliary or looks_like_verb or is_third_person
-        if before and before[-1] in en.AUXILIARIES | en.SUBJECTS | en.RELATIVES | {"to"}:
+        if last in en.AUXILIARIES | en.SUBJECTS | en.RELATIVES | {"to"}:
+            is_alone = en.FUNCTION_WORDS.union([""]).issuperset(following)
             return is_alone or looks_like_verb
-        return (
-            following == [""] and before[-1:] != ["'s"] and en.DETERMINERS.isdisjoint(before[-1:])
-        )
+        return following == [""] and last != "'s" and last not in en.DETERMINERS
 
     def _is_fully_named(self) -> bool:
         """Return whether the words of the question say every word of the name of a chosen predicate.
@@ -459,12 +462,11 @@ class Coverage(QuestionWords):
         word = self.words[position]
         if any(word in mention.text.split() for mention in self.vertices_of):
             return True  # of which year it is
-        if len(self.vertices) > 1:
-            return has_text_with(self.kg, self.vertices, word)
-        if position not in self.capitalized:
-            return False
-        is_beside_name = "" in self.words[max(position - 1, 0) : position + 2]
-        return is_beside_name and has_text_with(self.kg, self.vertices, word)
+        if len(self.vertices) < 2:
+            beside = self.words[max(position - 1, 0) : position + 2]
+            if position not in self.capitalized or "" not in beside:
+                return False
+        return has_text_with(self.kg, self.vertices, word)
 
     def _stands_in_predicate(self, word: str) -> bool:
         """Return whether a word is one of the words of a predicate's name, in normal form."""

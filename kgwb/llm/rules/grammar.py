@@ -357,6 +357,10 @@ class Unread(NamedTuple):
     """Whether no word says the predicate, and it is only near to one in meaning."""
 
 
+Read = tuple[ParsedQuestion, Unread]
+"""A reading of a question, with what it leaves out."""
+
+
 def parse_question(question: str, kg: Graph | None) -> ParsedQuestion:
     """Read a question as triples, by the grammar alone; the graph is only used to find names.
 

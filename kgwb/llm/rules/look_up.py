@@ -25,6 +25,7 @@ from kgwb.llm.rules.grammar import (
     SHARING_WORDS,
     Fact,
     ParsedQuestion,
+    Read,
     Unread,
     expected_value_type,
 )
@@ -346,11 +347,10 @@ class LookUp(QuestionWords):
             asked = AskedPredicate(last_question, self.embeddings).find(predicates)
         if asked is None:
             asked = AskedPredicate(self.words, self.embeddings).find(predicates)
-        has_one_fact = len(self.reading.facts) == 1
-        if asked and any(self._says(asked, position) for position in self.positions):
+        is_said = asked and any(self._says(asked, position) for position in self.positions)
+        if is_said or len(self.reading.facts) != 1:
             return asked
-        kin = self._find_kin(predicates) if has_one_fact else None
-        return kin or asked
+        return self._find_kin(predicates) or asked
 
     def _first_relation_of_name(self) -> str:
         """Return the relation of the first fact with the name; "" if none has it."""
@@ -472,7 +472,7 @@ class LookUp(QuestionWords):
             found = numbers
         return found[0] if len(found) == 1 else None
 
-    def read_by_meaning(self) -> tuple[ParsedQuestion, Unread] | None:
+    def read_by_meaning(self) -> Read | None:
         """Return a reading by the predicate that is nearest to the question in meaning, with a doubt.
 
         The question without the name is compared with the predicates that lead to what is asked for:
@@ -497,7 +497,7 @@ class LookUp(QuestionWords):
         if predicate is None or self._is_about_else(predicate):
             return None
         is_only_of_class = of_class is not None and len({each.name for each in fitting}) == 1
-        if not is_only_of_class and not self._stands_out(predicate, fitting, kin):
+        if not is_only_of_class and not self._stands_out(predicate.name, fitting, kin):
             return None
 
         if self.kind == A_TRUTH_VALUE:
@@ -530,28 +530,26 @@ class LookUp(QuestionWords):
 
     def _nearest(self, predicates: Predicates) -> VertexPredicate | None:
         """Return the first predicate with the name that is nearest to the question; None without predicates."""
-        text = self._text_without_name()
-        nearest = None
-        most = (0.0, "")
-        for predicate in predicates:
-            likeness = (self._meaning(predicate, text), predicate.name)
-            if nearest is None or likeness > most:
-                nearest = predicate
-                most = likeness
-        return nearest
+        if not predicates:
+            return None
+        _, name = max(self._by_meaning(predicates))
+        return next(each for each in predicates if each.name == name)
 
-    def _stands_out(self, predicate: VertexPredicate, fitting: Predicates, kin: Predicates) -> bool:
-        """Return whether a predicate is nearer to the question than the others, of this thing and of all."""
+    def _by_meaning(self, predicates: Predicates) -> list[tuple[float, str]]:
+        """Return how near predicates are to the question, with their names."""
         text = self._text_without_name()
-        likeness = self._meaning(predicate, text)
-        for other in kin or fitting:
-            is_near = self._meaning(other, text) > likeness - MEANING_LEAD
-            if is_near and other.name != predicate.name:
-                return False
+        return [(self._meaning(each, text), each.name) for each in predicates]
+
+    def _stands_out(self, name: str, fitting: Predicates, kin: Predicates) -> bool:
+        """Return whether the nearest name is nearer to the question than others, of this thing and of all."""
+        by_meaning = self._by_meaning(kin or fitting)
+        likeness, _ = max(by_meaning)
+        if any(near > likeness - MEANING_LEAD and other != name for near, other in by_meaning):
+            return False
         names = {each.name for each in fitting}
-        if self.kind == "a time" and len(names) == 1 and stems_of(predicate.name) <= ANY_EVENT:
+        if self.kind == "a time" and len(names) == 1 and stems_of(name) <= ANY_EVENT:
             return True
-        others = self._likeness_of_others(text)
+        others = self._likeness_of_others(self._text_without_name())
         if kin and others <= likeness + KIN_LEAD:
             return True
         says_other = any(stem(word) in KIN_GROUPS for word in self._telling_words())
@@ -843,19 +841,16 @@ class AskedPredicate(QuestionWords):
             predicates = [predicate for predicate in predicates if predicate.is_temporal]
         matches = [(predicate, self._likeness(predicate)) for predicate in predicates]
         similar = []
-        of_named_type = []
         for predicate, likeness in matches:
             if max(likeness.values(), default=0.0) >= MIN_PREDICATE_SIMILARITY:
                 similar.append((predicate, likeness))
-            if self._names_type(predicate):
-                of_named_type.append((predicate, likeness))
         if similar:
             best, likeness = max(similar, key=_sum_of_likeness)
             for position in self._unexplained(best, likeness):
                 if self._asks_for_something_else(position):
                     return None
             return best
-        fitting = of_named_type or matches
+        fitting = [match for match in matches if self._names_type(match[0])] or matches
         if len(fitting) != 1:
             return None
         [(predicate, likeness)] = fitting

@@ -156,13 +156,18 @@ def _select_predicates(
     """
     outgoing = _sampled_triples(vertices, f"{reached}{start} ?p ?o", "out")
     incoming = _sampled_triples(vertices, f"{reached}?o ?p {start}", "in")
-    types = "|".join(map(n3, kg.vocabulary.types))
+    types = types_path(kg)
     query = (
         f"SELECT DISTINCT ?p ?d ?kind ?blank WHERE {{ {outgoing} UNION {incoming}"
         f" OPTIONAL {{ ?o {types} ?c }}"
         f" BIND(IF(isLiteral(?o), DATATYPE(?o), ?c) AS ?kind) BIND(isBlank(?o) AS ?blank) }}"
     )
     return kg.select(query).rows
+
+
+def types_path(kg: Graph) -> str:
+    """Return the path from a thing to its classes."""
+    return "|".join(map(n3, kg.vocabulary.types))
 
 
 def _sampled_triples(vertices: Vertices, pattern: str, direction: str) -> str:
@@ -239,7 +244,7 @@ def fetch_class_names(kg: Graph, vertices: Vertices) -> list[str]:
     They are kept for the vertices asked about last.
     """
     values = values_clause("?v", vertices)
-    types = "|".join(map(n3, kg.vocabulary.types))
+    types = types_path(kg)
     result = kg.select(f"SELECT DISTINCT ?c WHERE {{ {values} ?v {types} ?c }}")
     iris = sorted(_iris_in(result.rows))
     names = kg.names(iris)
@@ -303,7 +308,7 @@ def has_neighbour_of_two_types(kg: Graph, vertices: Vertices) -> bool:
     The triple may have the vertex as subject or object.
     """
     values = values_clause("?v", vertices)
-    types = "|".join(map(n3, kg.vocabulary.types))
+    types = types_path(kg)
     neighbours = "{ ?v ?p ?o } UNION { ?o ?p ?v }"
     typed = f"?o {types} ?c . ?o {types} ?d FILTER(?c != ?d)"
     return kg.ask(f"ASK {{ {values} {neighbours} {typed} }}")
@@ -561,23 +566,28 @@ def leads_to_kind(kg: Graph, vertices: Vertices, predicate: VertexPredicate, kin
     also be told by its name. A thing without a class may be a person.
     """
     words = normalize(predicate.name).split()
-    literals = [] if predicate.is_incoming else _fetch_literals(kg, vertices).get(predicate.iri, [])
-    times = [value for value in literals if "a time" in kinds_of_value(value)]
+    literals: list[Literal] = []
+    if not predicate.is_incoming:
+        literals = _fetch_literals(kg, vertices).get(predicate.iri, [])
+    has_times = any("a time" in kinds_of_value(value) for value in literals)
     if kind == "a time":
-        is_event = predicate.is_temporal or any(map(en.is_verb, words)) or words[-1] == "on"
-        return bool(times) and is_event
+        is_event = predicate.is_temporal or words[-1] == "on" or any(map(en.is_verb, words))
+        return has_times and is_event
     if kind == "a number":
-        is_dated = times and predicate.is_temporal
+        is_dated = has_times and predicate.is_temporal
         return not is_dated and any(map(NUMBER_WITH_UNIT.fullmatch, literals))
+
     is_of_agent = predicate.name.endswith(AGENT_ENDINGS)
     is_place = words[-1] in JOINING_PLACES or not WORDS_FOR_PLACES.isdisjoint(words)
     if literals:
-        is_text = not times and not predicate.has_only_numbers
-        is_named = any(map(PERSON_NAME.fullmatch, literals))
-        fits = is_of_agent or is_named if kind == "a person" else is_place
-        return is_text and fits
-    types = with_superclasses(kg, predicate.value_types)
-    nouns = {singularize(normalize(each).rpartition(" ")[2]) for each in types}
+        fits = is_place
+        if kind == "a person":
+            fits = is_of_agent or any(map(PERSON_NAME.fullmatch, literals))
+        return fits and not (has_times or predicate.has_only_numbers)
+    nouns = set()
+    for name in with_superclasses(kg, predicate.value_types):
+        _, _, noun = normalize(name).rpartition(" ")
+        nouns.add(singularize(noun))
     is_person = not nouns.isdisjoint(PERSON_CLASSES | LIVING_CLASSES)
     if kind == "a place":
         is_place = is_place or not nouns.isdisjoint(PLACE_CLASSES)
@@ -621,8 +631,13 @@ GENDER_NAMES = ("gender", "sex")
 def find_gender(kg: Graph, name: str) -> str:
     """Return "she" or "he", as the graph says of the gender of a person; "" if it does not."""
     vertices: Vertices = tuple(kg.exact([name]).get(name, ()))
-    genders = [each.iri for each in fetch_predicates(kg, vertices) if each.name in GENDER_NAMES]
-    for value in fetch_values(kg, vertices, genders):
-        text = kg.names([value])[value] if isinstance(value, URIRef) else str(value)
-        return GENDERS.get(normalize(text), "")
-    return ""
+    predicates = fetch_predicates(kg, vertices)
+    genders = [each.iri for each in predicates if each.name in GENDER_NAMES]
+    values = fetch_values(kg, vertices, genders)
+    if not values:
+        return ""
+    gender = values[0]
+    text = str(gender)
+    if isinstance(gender, URIRef):
+        text = kg.names([gender])[gender]
+    return GENDERS.get(normalize(text), "")

@@ -47,6 +47,7 @@ from kgwb.llm.rules.grammar import (
     UNKNOWN_RELATION,
     Fact,
     ParsedQuestion,
+    Read,
     Unread,
     find_unsupported_word,
     parse_question,
@@ -198,9 +199,7 @@ def _ground_truth(
     return _with_joining_kin(read, question_words, vertices_of, kg)
 
 
-def _read_added_condition(
-    question: str, kg: Graph, embeddings: Embeddings
-) -> tuple[ParsedQuestion, Unread] | None:
+def _read_added_condition(question: str, kg: Graph, embeddings: Embeddings) -> Read | None:
     """Return a reading of a question that says something else of what it asks for, at its end; None if it does not.
 
     "Which carpets did X weave and are red" is read as "which carpets did X weave", and what is said
@@ -483,9 +482,7 @@ def _has_relation(question: str, kg: Graph, embeddings: Embeddings) -> bool:
     return bool(predicates_like(relation, fetch_predicates(kg, ends), embeddings))
 
 
-def read_with_doubts(
-    question: str, kg: Graph | None, embeddings: Embeddings
-) -> tuple[ParsedQuestion, Unread]:
+def read_with_doubts(question: str, kg: Graph | None, embeddings: Embeddings) -> Read:
     """Return the reading of ``ground_question`` with what it leaves out; else the nearest by meaning.
 
     The latter is in doubt. It is tried where a question about one name is not understood, or the
@@ -520,9 +517,7 @@ def read_with_doubts(
     )
 
 
-def _read_selection(
-    question: str, kg: Graph, embeddings: Embeddings
-) -> tuple[ParsedQuestion, Unread] | None:
+def _read_selection(question: str, kg: Graph, embeddings: Embeddings) -> Read | None:
     """Return a reading of a question for those of several things that are described; None for another question.
 
     They are what a question about a name asks for, or the members of a class.
@@ -537,7 +532,7 @@ def _names_things(question: str, kg: Graph) -> bool:
     return not named.issubset(fetch_classes_of_graph(kg))
 
 
-def _read_class(question: str, kg: Graph) -> tuple[ParsedQuestion, Unread] | None:
+def _read_class(question: str, kg: Graph) -> Read | None:
     """Return the reading of "is X a film", where the graph has films and says what X is; else None."""
     named = _find_words(question, kg)
     if len(named.mentions) != 1:
@@ -553,9 +548,7 @@ def _read_class(question: str, kg: Graph) -> tuple[ParsedQuestion, Unread] | Non
     return ParsedQuestion((fact,), thing.text, "boolean"), Unread()
 
 
-def _read_for_each(
-    question: str, kg: Graph, embeddings: Embeddings
-) -> tuple[ParsedQuestion, Unread] | None:
+def _read_for_each(question: str, kg: Graph, embeddings: Embeddings) -> Read | None:
     """Return a reading with an unknown for each of several things; None if one of them cannot be asked for.
 
     "When were X and Y born?" asks for two times: each as a question about one name does. An unknown
@@ -591,7 +584,7 @@ def _read_for_each(
 
 def _read_by_meaning(
     question: str, reading: ParsedQuestion, kg: Graph, embeddings: Embeddings
-) -> tuple[ParsedQuestion, Unread] | None:
+) -> Read | None:
     """Return a reading of a question about one name by its meaning, with a doubt; None if there is none.
 
     The name may be a text of the graph, too: "Which stations are in Westshire?" A question of a form
@@ -622,7 +615,7 @@ def _read_by_meaning(
 
 def _read_two_steps(
     question: str, reading: ParsedQuestion, kg: Graph, embeddings: Embeddings
-) -> tuple[ParsedQuestion, Unread] | None:
+) -> Read | None:
     """Return a reading of a question about something of a name, such as "the owner of X"; None if there is none.
 
     The noun must say one predicate of the name, or the class that it leads to. What is asked of its
