@@ -211,3 +211,17 @@ def test_a_class_that_is_a_name_too_is_a_doubt() -> None:
     answer = ask(open_kg(rdflib.Graph().parse(data=text)), "How many plums are there?")
     assert answer.labels == ("1",)
     assert answer.doubt
+
+
+@pytest.mark.parametrize(
+    ("predicate", "is_doubted"),
+    [("maker", True), ("owner", True), ("location", False), ("storedIn", False), ("city", False)],
+)
+def test_that_a_predicate_leads_to_a_place_is_said_by_its_name_or_is_a_doubt(
+    predicate: str, is_doubted: bool
+) -> None:
+    text = f"""@prefix : <http://e.example/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+    :a rdfs:label "Alba" ; :{predicate} :o ; :price 5 . :o a :Company ; rdfs:label "Ott" ."""
+    answer = ask(open_kg(rdflib.Graph().parse(data=text)), "Where is Alba?")
+    assert answer.labels == ("Ott",)
+    assert bool(answer.doubt) == is_doubted

@@ -74,6 +74,8 @@ from kgwb.llm.rules.words import (
 LIKE_CLASS_SIMILARITY = 0.38
 """Similarity from which a word is taken for a class that no class of the graph is named by."""
 PASSING_TIMES = [["night"], ["week"], ["month"], ["year"], ["weekend"], ["summer"], ["time"]]
+PLACE_SIGNS = en.PLACE_WORDS.union(("at", "from", "in", "inside", "near", "on", "under", "within"))
+"""Words in the name of a predicate or a class that say that it is about a place."""
 DIRECT = "direct"
 """As an adjective it asks for nothing more: every triple says something direct."""
 
@@ -161,7 +163,7 @@ class Coverage(QuestionWords):
         doubts = [*map(self._doubt_of, left_out), *self._find_unsaid_kind()]
         if guessed and not doubts:
             doubts = self._taken_as_chosen(guessed)
-        doubts = doubts or self._find_events()
+        doubts = doubts or self._find_events() or self._find_unsaid_place()
         return Unread(self.find_wrong_values(), doubts, bool(guessed))
 
     def _find_events(self) -> list[str]:
@@ -178,6 +180,20 @@ class Coverage(QuestionWords):
             if has_word_of_stem(value_type, self.words[position]):
                 return [f"the question was read as one for a “{value_type}”"]
         return []
+
+    def _find_unsaid_place(self) -> list[str]:
+        """Return the doubt that the chosen predicate leads to a place, if neither its name nor a class says so.
+
+        Where X is may be read as its only predicate, who made it.
+        """
+        if self.kind != "a place":
+            return []
+        names = [predicate.name for predicate in self.chosen]
+        for name in (*names, *types_of(self.chosen)):
+            is_near = self._is_like("location", name, MIN_PREDICATE_SIMILARITY)
+            if is_near or not PLACE_SIGNS.isdisjoint(normalize(name).split()):
+                return []
+        return [f"the question for a place was read as “{name}”" for name in names[:1]]
 
     def _guessed_positions(self) -> list[int]:
         """Return where words stand that are only near to the chosen predicate in meaning, if no word says it.
