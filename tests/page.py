@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import re
 import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
@@ -166,11 +167,10 @@ def settle(*workers: Worker) -> None:
 
 
 def wait_for(condition: Callable[[], object], timeout_s: float = 60.0) -> None:
-    for _ in range(int(timeout_s * 100)):
-        if condition():
-            return
-        threading.Event().wait(0.01)
-    raise AssertionError("waited in vain")
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.01)
 
 
 def pictures(markup: str) -> str:
