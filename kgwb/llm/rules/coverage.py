@@ -48,6 +48,7 @@ from kgwb.llm.rules.predicates import (
     find_similar_predicates,
     has_text_with,
     kinds_of_value,
+    leads_to_kind,
     max_similarity,
     names_of_classes,
     predicates_within_two_steps,
@@ -74,8 +75,6 @@ from kgwb.llm.rules.words import (
 LIKE_CLASS_SIMILARITY = 0.38
 """Similarity from which a word is taken for a class that no class of the graph is named by."""
 PASSING_TIMES = [["night"], ["week"], ["month"], ["year"], ["weekend"], ["summer"], ["time"]]
-PLACE_SIGNS = en.PLACE_WORDS.union(("at", "from", "in", "inside", "near", "on", "under", "within"))
-"""Words in the name of a predicate or a class that say that it is about a place."""
 DIRECT = "direct"
 """As an adjective it asks for nothing more: every triple says something direct."""
 
@@ -188,11 +187,10 @@ class Coverage(QuestionWords):
         """
         if self.kind != "a place":
             return []
-        names = [predicate.name for predicate in self.chosen]
-        for name in (*names, *types_of(self.chosen)):
-            is_near = self._is_like("location", name, MIN_PREDICATE_SIMILARITY)
-            if is_near or not PLACE_SIGNS.isdisjoint(normalize(name).split()):
+        for predicate in self.chosen:
+            if leads_to_kind(self.kg, self.vertices, predicate, self.kind):
                 return []
+        names = [predicate.name for predicate in self.chosen]
         return [f"the question for a place was read as “{name}”" for name in names[:1]]
 
     def _guessed_positions(self) -> list[int]:
