@@ -117,14 +117,15 @@ class Classes(NamedTuple):
             for form, iris in self.by_form.items():
                 if form.endswith(f" {phrase}"):
                     found = found | iris
-        above = self.above_all(found)
-        return above[0] if above else None
+        return self.find_highest(found)
 
-    def above_all(self, iris: Iterable[URIRef]) -> list[URIRef]:
-        """Return the first of some classes that all others are subclasses of, alone, or nothing."""
+    def find_highest(self, iris: Iterable[URIRef]) -> URIRef | None:
+        """Return the first of some classes that all others are subclasses of; None if there is none."""
         found = set(iris)
-        above = [iri for iri in sorted(found) if found <= self.subclasses.get(iri, {iri})]
-        return above[:1]
+        for iri in sorted(found):
+            if found <= self.subclasses.get(iri, {iri}):
+                return iri
+        return None
 
 
 @kept_by_graph
@@ -280,17 +281,19 @@ def _find_likely_classes(
             _, _, noun = normalize(name).rpartition(" ")
             if noun in PERSON_CLASSES:
                 persons.append(iri)
-        for iri in classes.above_all(persons):
-            yield iri, range(0), []
+        person = classes.find_highest(persons)
+        if person is not None:
+            yield person, range(0), []
         return
 
     for start in places[:1]:
         span, names = _find_like_class(words, start, kg, embeddings)
         said = " ".join(words[span.start : span.stop])
         like = [iri for iri, name in classes.names.items() if name in names]
-        for iri in classes.above_all(like):
-            doubt = f"“{said}” was read as “{classes.names[iri]}”"
-            yield iri, span, [doubt]
+        highest = classes.find_highest(like)
+        if highest is not None:
+            doubt = f"“{said}” was read as “{classes.names[highest]}”"
+            yield highest, span, [doubt]
     yield from found
     if find_measure(words):
         yield None, range(0), []
