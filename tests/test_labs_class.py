@@ -104,6 +104,22 @@ def test_an_answer_that_exceeds_its_limits_takes_no_other_answer_with_it(
     assert set(collected.works[0].disagreements) == {"1.6"}
 
 
+def check_in_one_copy(lab: Path, jobs: list[Any], setting: str = "") -> list[dict[str, Any]]:
+    """What the process that checks a class writes of some jobs, which are all in one copy of it."""
+    request = {"lab": str(lab), "language": "", "processor_s": 10, "jobs": jobs}
+    one_copy = "import os; os.cpu_count = lambda: 1"
+    program = f"{one_copy}\nfrom kgwb.labs import rechecking\n{setting}\nrechecking.main()"
+    process = subprocess.run(
+        [sys.executable, "-c", program],
+        input=json.dumps(request),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    return list(map(json.loads, process.stdout.splitlines()))
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="limits of copies need fork")
 @pytest.mark.parametrize("ending", ["import time; time.sleep(300)", "raise SystemExit"])
 def test_a_job_that_does_not_end_well_takes_no_other_with_it(tmp_path: Path, ending: str) -> None:
@@ -114,19 +130,8 @@ def test_a_job_that_does_not_end_well_takes_no_other_with_it(tmp_path: Path, end
     )
     ends, right = (["ends.1", json.dumps({"value": value})] for value in (1, 2))
     jobs = [[right], [ends, right], [right]]
-    request = {"lab": str(lab), "language": "", "processor_s": 10, "jobs": jobs}
-    one_copy = "import os; os.cpu_count = lambda: 1"
-    limit = "from kgwb.labs import rechecking; rechecking.JOB_TIMEOUT_S = 1"
-    program = f"{one_copy}; {limit}; rechecking.main()"
-    process = subprocess.run(
-        [sys.executable, "-c", program],
-        input=json.dumps(request),
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
-    assert {json.loads(line)["job"] for line in process.stdout.splitlines()} == {0, 2}
+    results = check_in_one_copy(lab, jobs, "rechecking.JOB_TIMEOUT_S = 1")
+    assert {result["job"] for result in results} == {0, 2}
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="a copy's memory is limited on Linux")
@@ -143,24 +148,7 @@ def test_memory_that_an_earlier_job_has_kept_is_no_problem_of_a_later_answer(
         "    if number == 1:\n        KEPT.append(taken)\n    return ''\n"
     )
     keeps, takes = (["keeps.1", json.dumps({"value": value})] for value in (1, 2))
-    request = {
-        "lab": str(lab),
-        "language": "",
-        "processor_s": 10,
-        "jobs": [[keeps], [takes], [takes]],
-    }
-    program = (
-        "import os; os.cpu_count = lambda: 1; from kgwb.labs import rechecking; rechecking.main()"
-    )
-    process = subprocess.run(
-        [sys.executable, "-c", program],
-        input=json.dumps(request),
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
-    results = [json.loads(line) for line in process.stdout.splitlines()]
+    results = check_in_one_copy(lab, [[keeps], [takes], [takes]])
     assert [(result["job"], result["problem"]) for result in results] == [(0, ""), (2, "")]
 
 

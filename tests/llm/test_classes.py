@@ -107,35 +107,22 @@ def test_members_are_found_in_plain(
     assert answer.support
 
 
-DOUBTED = {
-    "Which bridges were inspected before 2022?": ([ALDER, QUAY], "last inspected on"),
-    "Which bridges cost less than 2 euros?": ([MILL], "toll in euros"),
-    "Which bridges have the lowest toll?": ([MILL], "1 of 3"),
-}
-IN_OTHER_WORDS = {
-    "What's the heaviest satellite we have?": (["Courier"], "left out"),
-    "Which spacecraft has been up there the longest?": (["Aurel 1"], "spacecraft"),
-    "Which agency employs the fewest people?": (["Lanternet"], "staff"),
-}
+DOUBTED = [
+    ("bridges", "Which bridges were inspected before 2022?", [ALDER, QUAY], "last inspected on"),
+    ("bridges", "Which bridges cost less than 2 euros?", [MILL], "toll in euros"),
+    ("bridges", "Which bridges have the lowest toll?", [MILL], "1 of 3"),
+    ("satellites", "What's the heaviest satellite we have?", ["Courier"], "left out"),
+    ("satellites", "Which spacecraft has been up there the longest?", ["Aurel 1"], "spacecraft"),
+    ("satellites", "Which agency employs the fewest people?", ["Lanternet"], "staff"),
+]
 
 
-@pytest.mark.parametrize(("question", "expected"), DOUBTED.items())
-def test_a_predicate_that_is_only_like_and_missing_values_are_doubts(
-    bridges: Graph, question: str, expected: tuple[list[str], str]
+@pytest.mark.parametrize(("graph", "question", "labels", "named"), DOUBTED)
+def test_what_is_only_like_a_predicate_or_a_class_and_missing_values_are_doubts(
+    graph: str, question: str, labels: list[str], named: str, request: pytest.FixtureRequest
 ) -> None:
-    labels, named = expected
-    answer = ask(bridges, question)
+    answer = ask(request.getfixturevalue(graph), question)
     assert sorted(answer.labels) == labels
-    assert named in answer.doubt
-
-
-@pytest.mark.parametrize(("question", "expected"), IN_OTHER_WORDS.items())
-def test_a_class_or_a_condition_in_other_words_is_read_in_doubt(
-    satellites: Graph, question: str, expected: tuple[list[str], str]
-) -> None:
-    labels, named = expected
-    answer = ask(satellites, question)
-    assert list(answer.labels) == labels
     assert named in answer.doubt
 
 
