@@ -115,6 +115,15 @@ supervises | Who supervises Otilia? | Sorin
 supervises | Who supervises Sorin? |
 supervises | Who is the supervisor of Otilia? | Sorin
 supervises | Does Otilia supervise Sorin? | false
+trained under | Who did Otilia train under? |
+trained under | Who did Sorin train under? | Otilia
+trained under | Did Otilia train under Sorin? | false
+trained under | How many people trained under Sorin? | 0
+reports to | How many people report to Sorin? | 0
+reports to | How many people report to Otilia? | 1
+alumni of | Is Otilia an alumna of Sorin? | false
+head of government | Is Otilia the head of government of Sorin? | true
+point of contact | Was Otilia the point of contact for Sorin? | true
 trained by | Who is the trainer of Sorin? | Otilia
 trained by | Who is the trainer of Otilia? |
 trained by | Who trained Sorin? | Otilia
@@ -200,6 +209,9 @@ What are the subclasses of Sonata? |
 Is Novel a subclass of MediaItem? | true
 Is MediaItem a subclass of Novel? | false
 What are the subproperties of overlaps? | about
+Which relations are sub properties of overlaps? | about
+Which properties are the subproperties of overlaps? | about
+Which kinds are sub classes of MediaItem? | Novel, Sonata
 What are the narrower concepts of hand tools? | axes
 What is the broader concept of hand tools? | tools
 What is the broader concept of axes? | hand tools

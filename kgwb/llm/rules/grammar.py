@@ -292,6 +292,12 @@ VERBS_OF_SEVERAL_WORDS: dict[str, re.Pattern[str]] = {}
 """For a verb, the phrases in whose place it is read."""
 for _verb, _phrases in en.LEXICON["verbs"].items():
     VERBS_OF_SEVERAL_WORDS[_verb] = re.compile(rf"\b({_phrases})\b")
+KIND_OF_TERM = re.compile(
+    r"^(which|what) (class(es)?|concepts?|kinds?|predicates?|propert(y|ies)|relations?)"
+    r"(?= (is|are)\b.* (sub|super)[- ]?(class|concept|propert))",
+    re.I,
+)
+"""The beginning of a question about the classes or predicates of a vocabulary, which is read as "What"."""
 OF_EVENT = re.compile(rf"\b(date|day|year|time|place|city|country) of ({'|'.join(en.EVENTS)})\b")
 """A time or place of an event, which graphs name in one word or two: "birth date", "birthplace"."""
 ORIGIN_VERB = "originate"
@@ -449,6 +455,7 @@ def remove_filler_phrases(question: str) -> str:
     A verb of several words in lower case becomes one word: "where does X come from". "Date of birth"
     becomes "birth date".
     """
+    question = KIND_OF_TERM.sub("What", question)
     question = OF_EVENT.sub(r"\2 \1", question)
     question = FRONTED_AFTER.sub(r"\1 \2 named after", question)
     question = FILLER_PHRASES.sub(lambda match: match[1] or "", question)

@@ -90,6 +90,7 @@ from kgwb.llm.rules.words import (
     find_mentions,
     find_wording,
     has_word_of_stem,
+    have_same_words,
     kept_by_graph,
     looks_english,
     tokenize,
@@ -311,8 +312,11 @@ def _find_told(
     ``worded`` is that of ``_has_worded``.
     """
     relation, _ = worded
-    has_preposition = relation.split()[-1] in en.PREPOSITIONS
+    phrase, _, last = relation.rpartition(" ")
+    has_preposition = last in en.PREPOSITIONS
     names = {each.name for each in predicates if not each.has_only_numbers}
+    if " of " in relation:  # the head of government of X, or the head of the school of X
+        names = {name for name in names if have_same_words(phrase, name)}
     told = []
     for name in sorted(names):
         is_open = compare_wordings(relation, name).certainty == "guessed"

@@ -589,7 +589,8 @@ class _MentionFinder:
         """
         runs: list[Mention] = []
         for position, token in enumerate(self.tokens):
-            if not token.looks_like_name:
+            is_numeral = token.text == "I" and self._is_numeral_behind(runs, position)
+            if not token.looks_like_name and not is_numeral:
                 continue
             end = position + 1
             if runs and self._can_continue(runs[-1], position):
@@ -600,6 +601,12 @@ class _MentionFinder:
             if can_begin and not token.text.isdigit():
                 runs.append(self._mention(position, end))
         return runs
+
+    def _is_numeral_behind(self, runs: Sequence[Mention], position: int) -> bool:
+        """Return whether "I" belongs to the name before it: "when was Mary I born", but not "Mary I can"."""
+        following = self.tokens[position + 1 : position + 2]
+        is_pronoun = bool(following) and following[0].lowercase in AUXILIARIES
+        return bool(runs) and runs[-1].end == position and not is_pronoun
 
     def _can_continue(self, run: Mention, position: int) -> bool:
         """Return whether a token continues a run: directly, or after one word of NAME_CONNECTORS.
@@ -623,7 +630,8 @@ class _MentionFinder:
         is_relation_word = run.size == 1 and first_word in RELATION_PHRASES
         if is_relation_word or self._is_adjective(run):
             return False
-        if self.kg is None or not run.overlaps(labels):
+        has_numeral = self.tokens[run.end - 1].text == "I"  # Mary I is another one than Mary
+        if self.kg is None or has_numeral or not run.overlaps(labels):
             return True
         found = self.kg.search(run.text, 3)
         return found.how == "all words"
@@ -723,7 +731,10 @@ for _first, _second in LEXICON["converses"].items():
 LISTED_PHRASES = frozenset(phrase for phrase in RELATION_PHRASES.values() if " " in phrase)
 """Relations of the grammar that list names of several predicates: they name no ends."""
 NamedEnds = dict[tuple[str, str], bool]
-"""For a "noun", or the "agent" of a verb by its stem, whether it is the subject of the triples."""
+"""For a "noun", or the "agent" of a verb by its stem, whether it is the subject of the triples.
+
+Of a word with a preposition behind it, the subject is the subject: "report to", "trained under".
+"""
 Certainty = Literal["certain", "likely", "guessed", "open", "either"]
 
 
@@ -761,7 +772,7 @@ def compare_wordings(relation: str, predicate: str) -> Wording:
     if ends.keys().isdisjoint(others):
         ends, others = _name_converses(ends), _name_converses(others)
     views = {ends[word] == others[word] for word in ends.keys() & others.keys()}
-    if _split_name(relation) == words:
+    if have_same_words(relation, predicate):
         views = {True}
     if len(views) == 1:
         [is_same_view] = views
@@ -769,6 +780,11 @@ def compare_wordings(relation: str, predicate: str) -> Wording:
     elif views:
         certainty = "open"
     return Wording("out" if is_same_view else "in", certainty)
+
+
+def have_same_words(relation: str, predicate: str) -> bool:
+    """Return whether two names are one: "parent organization", parentOrganization."""
+    return _split_name(relation) == _split_name(predicate)
 
 
 def leads_to_agent(name: str) -> bool:
@@ -793,7 +809,7 @@ def find_named_ends(name: str) -> NamedEnds:
     phrase = others if is_subject else words
     if "of" in phrase[1:]:
         phrase = phrase[: phrase.index("of", 1)]
-        is_subject = singular(phrase[-1]) in HOLDERS
+        is_subject = is_subject or singular(phrase[-1]) in HOLDERS
     ends: NamedEnds = {}
     nouns = [word for word in phrase if not _is_past(word)]
     comparatives = [word for word in phrase if word in COMPARATIVES]
@@ -815,6 +831,8 @@ def find_named_ends(name: str) -> NamedEnds:
         is_present = begins_with_verb and verb == phrase[0]
         if is_present or (is_past_active and _is_past(verb)) or is_only_word:
             ends.setdefault(("agent", stem(verb)), True)
+    if is_subject and len(phrase) == 1:
+        ends[last, stem(phrase[0])] = True
     return ends
 
 
@@ -873,7 +891,7 @@ _BE = "(?:is|are|was|were)"
 _DO = "(?:does|do|did)"
 _HAVE = f"(?:{'|'.join(HAVE_FORMS)}|with)"
 _WORD = rf"(?!(?:{'|'.join(FUNCTION_WORDS)})\b)[\w-]+"
-_WORDS = rf"(?P<words>{_WORD}(?: {_WORD}){{0,2}})"
+_WORDS = rf"(?P<words>{_WORD}(?: {_WORD}){{0,2}}(?: of {_WORD})?)"
 _IN = rf" (?P<preposition>{'|'.join(PREPOSITIONS)})"
 _PATTERNS = (
     # who is the parent of X, which units are fed by X; is X the parent of Y
@@ -899,7 +917,7 @@ _PATTERNS = (
     (rf"(?:.* )?{_DO} {NAME} {_WORDS}(?:{_IN})?(?: {NAME})?", "{words}s {preposition}", True),
     # who feeds X, which unit feeds X
     (
-        rf"(?:who|what|which {_WORD}(?: {_WORD})?) (?P<words>{_WORD})(?:{_IN})? {NAME}",
+        rf"(?:who|what|(?:which|how many) {_WORD}(?: {_WORD})?) (?P<words>{_WORD})(?:{_IN})? {NAME}",
         "{words} {preposition}",
         False,
     ),

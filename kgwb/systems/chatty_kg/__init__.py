@@ -31,6 +31,7 @@ from dataclasses import replace
 from kgwb.build import (
     CANNOT_EXPRESS,
     LINKING_RULES,
+    NOT_IN_GRAPH,
     NOT_UNDERSTOOD,
     Answer,
     Context,
@@ -123,7 +124,8 @@ def plan_queries(qir: QIR, question: str, context: Context, run: Run) -> Answer:
 
     A question that triples cannot express is not answered; the reason says which parts of it, and
     which system can. Nor is a question without valid triples. Both give an answer without values.
-    What the triples leave out is a doubt of an answer with values.
+    What the triples leave out is a doubt of an answer with values; without values, nobody looked up
+    what was asked, and the answer does not say that it is not in the graph.
     If no query was selected, with ``predicate_choice`` "by_fact" the best one is executed all the
     same, where its predicates are as similar as certain ones: the reason says what it would have
     given.
@@ -156,6 +158,10 @@ def plan_queries(qir: QIR, question: str, context: Context, run: Run) -> Answer:
             return replace(answer, reason=reason)
     if answer.values:
         return answer.with_doubts(qir.doubts)
+    if qir.doubts:
+        found = answer.reason.removeprefix(f"{NOT_IN_GRAPH}: ")
+        reason = f"{CANNOT_EXPRESS}: {'; '.join(qir.doubts)}; so read, {found}; {OTHER_MODEL_HINT}"
+        return replace(answer, reason=reason, doubt="")
     return replace(answer, doubt="")
 
 

@@ -32,6 +32,7 @@ from kgwb.build import (
     find_not_understood,
     find_similar_predicates,
     ground_question,
+    have_same_words,
     leads_to_agent,
     parse_question,
     tokenize,
@@ -121,7 +122,7 @@ def _is_reverse(relation: str, step: RelationStep) -> bool:
     if is_backward == step.is_backward:
         direction = "out"
     wording = compare_wordings(step.relation, name)
-    is_told = wording.certainty != "likely" or step.relation == name
+    is_told = wording.certainty != "likely" or have_same_words(step.relation, name)
     return is_told and wording.contradicts(direction)
 
 
