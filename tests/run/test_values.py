@@ -30,6 +30,7 @@ GRAPHS = {
 :c :author () .
 :d :author [ a rdf:Bag ; rdf:_1 :x ; rdf:_2 :x ] . :x :city "Oslo" . :y :city "Bergen" . :city rdfs:label "city" .""",
     "nested": """:a :grid ( ( 1 2 ) ( 3 4 ) ) ; :scores ( 3 1 2 ) . ( :x :y ) :venue :z . :venue rdfs:label "venue" .
+:b :performer [ a rdf:Seq ; rdf:_1 :z ; rdf:_2 :y ] .
 :grid rdfs:label "grid" . :scores rdfs:label "scores" .""",
     "texts": """:a :motto "Gift"@en , "Gift"@de , "Gift"@en-GB , "Gift" ; :colour "red"@en , "rot"@de ;
 :population 100 , 100.0 , "100" , 1.0e2 , "0100"^^xsd:integer ;

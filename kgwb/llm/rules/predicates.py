@@ -127,7 +127,8 @@ def fetch_predicates(kg: Graph, vertices: Vertices) -> Predicates:
             found[end].value_types.add(names[value_type])
     for outer, inner in inner_rows:
         predicate = found.get((str(outer), False))
-        if predicate and isinstance(inner, URIRef) and inner not in hidden:
+        is_hidden = inner in hidden or is_of_container(inner)
+        if predicate and isinstance(inner, URIRef) and not is_hidden:
             predicate.inner_predicates.append(names[inner])
             predicate.inner_predicates.sort()
     return [found[end] for end in sorted(found)]
