@@ -549,8 +549,10 @@ def _find_queried(
     found = _find_candidates(steps)
     for iri in iris:
         candidates = found.get(iri, ())
-        labels = [names.get(str(iri)) or name_from_iri(iri)]
-        labels += [candidate.label for candidate in candidates if candidate.iri == iri]
+        labels = [candidate.label for candidate in candidates if candidate.iri == iri]
+        if str(iri) in names:
+            labels.insert(0, names[str(iri)])
+        labels = labels or [name_from_iri(iri)]
         yield _Named(tuple(labels), iri=iri, candidates=candidates, is_asked_for=has_named)
     asked = "\n".join(texts).casefold()
     for text in queried:
@@ -893,6 +895,8 @@ def _is_told_apart(
             return True
     term = n3(vertex.iri)
     queries = [query for query in answer.queries if term in query]
+    if not answer.values:
+        queries = []  # that the other one has no result either says nothing
     try:
         results = [run.kg.select(query.replace(term, n3(twin.iri))) for query in queries]
     except (GraphError, NotRecordedError):

@@ -19,7 +19,7 @@ from kgwb.run.systems import load_system
 from kgwb.show.run_state import RunState, answer_view
 
 EX = "http://example.org/"
-PEOPLE = ("Sorin Pavel", "Otilia Marin")
+PEOPLE = ("Sorin Pavel", "Otilia Marin", "Ada Lund")
 TABLE = """
 Hepatitis A | Hepatitis B
 Apollo 11 | Apollo 1
@@ -135,6 +135,24 @@ def test_of_two_names_rules_takes_the_one_that_was_asked_for(asked: str, label: 
     if is_one_name:
         [reading] = run.answer.read_names
         assert [other.iri for other in reading.others] == [URIRef(f"{EX}c0")]
+
+
+@pytest.mark.parametrize("system", ["chatty_kg", "triad"])
+def test_no_of_one_of_two_things_is_in_doubt(system: str) -> None:
+    workbench = kgwb.Workbench(companies(["Orchid", "Orchid"]), "rules", system=system)
+    run = workbench.ask("Is Otilia Marin the founder of Orchid?")
+    assert run.answer is not None
+    assert run.answer.labels == ("false",)
+    assert state_of(run) == "doubt"
+
+
+def test_nothing_found_of_one_of_two_things_says_which_one_it_was() -> None:
+    workbench = kgwb.Workbench(companies(["Orchid", "Orchid", "Elm"]), "rules")
+    answer = workbench.ask("Who is the founder of both Orchid and Elm?").answer
+    assert answer is not None
+    assert answer.queries
+    assert not answer.values
+    assert "2 things are named Orchid" in answer.doubt
 
 
 def ask_ragonite(name: str, label: str) -> dict[str, Any]:
