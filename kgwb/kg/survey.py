@@ -174,6 +174,8 @@ class SurveyBuilder:
     is_large: bool
     schema_classes: list[URIRef]
     """Classes of RDF, RDFS, OWL and Wikibase that have instances, such as owl:Class."""
+    classes_are_iris: bool
+    """Whether it is known that no class is a blank node. To tell them apart, Oxigraph reads each one's text."""
 
     def __init__(
         self,
@@ -205,7 +207,7 @@ class SurveyBuilder:
             queries.part = "the triples of each predicate"
             triples_by_predicate = queries.count_by("?p", "*", "?s ?p ?o")
         queries.part = "the instances of each class"
-        sizes = self._count_instances()
+        sizes = self._count_instances(triples_by_predicate)
         queries.part = "the superclasses"
         parents = self._find_parents()
         queries.part = INSTANCES_PART
@@ -393,10 +395,11 @@ class SurveyBuilder:
 
     # Classes and their instances
 
-    def _count_instances(self) -> dict[URIRef, int]:
-        """Return the number of instances of each class, the largest first; set ``schema_classes``.
+    def _count_instances(self, triples: Mapping[URIRef, int]) -> dict[URIRef, int]:
+        """Return the number of instances of each class, the largest first.
 
-        Classes of a schema, such as owl:Class, are left out and put into ``schema_classes``, and so
+        ``schema_classes`` and ``classes_are_iris`` are set, by the triples of each predicate. Classes
+        of a schema, such as owl:Class, are left out and put into ``schema_classes``, and so
         is owl:NamedIndividual left out. With ``only_classes``, these alone are counted. In a large
         graph, the triples that give a class are counted instead of distinct instances.
         """
@@ -406,9 +409,11 @@ class SurveyBuilder:
         counted = DISTINCT_VERTICES
         if self.is_large:
             counted = "*"
-        pattern = f"{only} ?v ({self.queries.types}) ?c FILTER(isIRI(?c))"
+        pattern = f"{only} ?v ({self.queries.types}) ?c"
         sizes = self.queries.count_by("?c", counted, pattern)
 
+        typing = sum(triples.get(iri, 0) for iri in self.kg.vocabulary.types)
+        self.classes_are_iris = typing == sum(sizes.values())
         self.schema_classes = []
         for iri in sizes:
             # URIRef has a startswith of its own, which takes no tuple
@@ -431,7 +436,10 @@ class SurveyBuilder:
 
         hidden = ", ".join(map(n3, (*self.schema_classes, OWL.NamedIndividual)))
         types = self.queries.types
-        pattern = f"{{ ?v ({types}) ?c FILTER(isIRI(?c) && ?c NOT IN ({hidden})) }}"
+        is_class = f"?c NOT IN ({hidden})"
+        if not self.classes_are_iris:
+            is_class += " && isIRI(?c)"
+        pattern = f"{{ ?v ({types}) ?c FILTER({is_class}) }}"
         number = self._count_untyped(used)
         if number > 0:
             sizes[UNTYPED_CLASS] = number
@@ -632,9 +640,9 @@ class SurveyBuilder:
         unlabelled = None
         if not instances.is_sample:
             things = f"{instances.parts[0].pattern} FILTER(isIRI(?v))"
-            label = f"OPTIONAL {{ ?v ({self.queries.labels}) ?label }}"
+            label = self.queries.read_first("?v ?label", f"?v ({self.queries.labels}) ?label")
             tag = f'BIND(IF(BOUND(?label), LANG(?label), "{NO_LABEL}") AS ?tag)'
-            pattern = f"{things} {label} {tag}"
+            pattern = f"{things} OPTIONAL {{ {label} }} {tag}"
             rows = self.queries.select(
                 f"SELECT ?tag (COUNT(DISTINCT ?v) AS ?n) WHERE {{ {pattern} }} GROUP BY ?tag"
             )

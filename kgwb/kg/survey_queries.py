@@ -183,7 +183,9 @@ class SurveyQueries:
         ``counted`` is "*", or "DISTINCT ?v" to count the values of a variable. Empty if the graph
         refuses the query.
         """
-        rows = self.select_grouped(key, f"(COUNT({counted}) AS ?n)", pattern)
+        numbers = f"{key} (COUNT({counted}) AS ?n)"
+        groups = f"GROUP BY {key} HAVING(isIRI({key}))"
+        rows = self.select(f"SELECT {numbers} WHERE {{ {pattern} }} {groups}", 1)
         counts = {iri: parse_count(number) for iri, number in rows}
         return dict(largest_first(counts))
 
@@ -196,6 +198,16 @@ class SurveyQueries:
         """
         for start in range(0, len(items), size):
             yield from self.select(write(items[start : start + size]), 2)
+
+    def read_first(self, variables: str, pattern: str) -> str:
+        """Return a pattern that a local graph reads whole, before it joins what it has read.
+
+        Oxigraph would look up each solution of the patterns around it, which takes far longer if all
+        are needed. The pattern is as it was for an endpoint.
+        """
+        if self.kg.remote:
+            return pattern
+        return f"{{ SELECT {variables} WHERE {{ {pattern} }} }}"
 
     def find_vocabulary(self) -> None:
         """Find out which predicates of the vocabulary the graph has; one query is sent.
@@ -341,6 +353,8 @@ class PropertyCollector:
         rows: list[Row] = []
         for part in instances.parts:
             fact = f"?v ?p ?o FILTER(?p NOT IN ({queries.not_a_type}))"
+            if not instances.is_sample:
+                fact = queries.read_first("?v ?p ?o", fact)
             facts = f"{part.pattern} {fact}"
             queries.part = VALUES_PART
             failed_before = queries.failed
@@ -396,6 +410,8 @@ class PropertyCollector:
         triples = "COUNT(*)"
         distinct = "COUNT(DISTINCT ?o)"
         pattern = facts
+        value_class = f"?o ({self.queries.types}) ?k"
+        kinds = "BIND(isBlank(?o) AS ?blank) BIND(DATATYPE(?o) AS ?type) BIND(LANG(?o) AS ?tag)"
         if not self.queries.kg.remote:
             # This takes Oxigraph half the time, but Virtuoso 7 may return no row at all for it.
             triples = "SUM(?m)"
@@ -403,11 +419,18 @@ class PropertyCollector:
             pattern = (
                 f"{{ SELECT {keys} ?o (COUNT(*) AS ?m) WHERE {{ {facts} }} GROUP BY {keys} ?o }}"
             )
+            if not self.instances.is_sample:
+                value_class = self.queries.read_first("?o ?k", value_class)
+            # Oxigraph looks up the text of a value for each of these functions.
+            kinds = (
+                "BIND(IF(BOUND(?k), ?none, DATATYPE(?o)) AS ?type)"
+                " BIND(IF(BOUND(?type), LANG(?o), ?none) AS ?tag)"
+                " BIND(IF(BOUND(?type), ?none, isBlank(?o)) AS ?blank)"
+            )
         query = (
             f"SELECT {keys} ({triples} AS ?n) ({distinct} AS ?d) ?k ?type ?tag"
             " (MIN(?o) AS ?least) (MAX(?o) AS ?most) (SAMPLE(?o) AS ?some)"
-            f" WHERE {{ {pattern} OPTIONAL {{ ?o ({self.queries.types}) ?k }}"
-            " BIND(isBlank(?o) AS ?blank) BIND(DATATYPE(?o) AS ?type) BIND(LANG(?o) AS ?tag) }"
+            f" WHERE {{ {pattern} OPTIONAL {{ {value_class} }} {kinds} }}"
             f" GROUP BY {keys} ?k ?blank ?type ?tag"
         )
         key_count = keys.count("?")
@@ -539,7 +562,11 @@ class PropertyCollector:
             """Return the query for the values of some pairs."""
             listed = values_of_pairs("?c ?p", some)
             instances = self.instances.parts[0].pattern
-            return f"SELECT DISTINCT ?c ?p ?o WHERE {{ {listed} {instances} ?v ?p ?o }}"
+            fact = "?v ?p ?o"
+            if not self.queries.kg.remote:
+                predicates = dict.fromkeys(predicate for _, predicate in some)
+                fact = self.queries.read_first(fact, f"{values_clause('?p', predicates)} {fact}")
+            return f"SELECT DISTINCT ?c ?p ?o WHERE {{ {listed} {instances} {fact} }}"
 
         rows = self.queries.select_batches(pairs, MAX_PAIRS_PER_QUERY, write)
         for class_iri, predicate, value in rows:
