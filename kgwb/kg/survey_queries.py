@@ -423,9 +423,9 @@ class PropertyCollector:
                 value_class = self.queries.read_first("?o ?k", value_class)
             # Oxigraph looks up the text of a value for each of these functions.
             kinds = (
-                "BIND(IF(BOUND(?k), ?none, DATATYPE(?o)) AS ?type)"
-                " BIND(IF(BOUND(?type), LANG(?o), ?none) AS ?tag)"
-                " BIND(IF(BOUND(?type), ?none, isBlank(?o)) AS ?blank)"
+                "BIND(IF(BOUND(?k), ?none, LANG(?o)) AS ?tag)"
+                ' BIND(IF(?tag = "", DATATYPE(?o), ?none) AS ?type)'
+                " BIND(IF(BOUND(?tag), ?none, isBlank(?o)) AS ?blank)"
             )
         query = (
             f"SELECT {keys} ({triples} AS ?n) ({distinct} AS ?d) ?k ?type ?tag"
