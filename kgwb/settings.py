@@ -251,7 +251,7 @@ class Settings:
 
     def to_data(self) -> dict[str, Any]:
         """Return the settings as JSON data, by name."""
-        return {name: getattr(self, name) for name in self.setting_names()}
+        return dict(vars(self))
 
 
 def _setting_error(

@@ -212,8 +212,10 @@ def test_a_run_saved_to_its_own_file_while_it_is_executed_goes_on_in_it(tmp_path
 
 def test_a_new_file_is_written_and_one_that_is_there_is_left(tmp_path: Path) -> None:
     path = tmp_path / "folder" / "new"
-    assert disk.create_file(path, "ü\n")
-    assert not disk.create_file(path, "other\n")
+    file = disk.AppendedFile(path)
+    assert file.create("ü\n")
+    file.close()
+    assert not file.create("other\n")
     assert path.read_text(encoding="utf-8") == "ü\n"
 
 
@@ -230,5 +232,5 @@ def test_a_new_file_that_cannot_be_written_is_not_left(
     write = os.write
     monkeypatch.setattr(os, "write", write_half)
     with pytest.raises(OSError, match="no space"):
-        disk.create_file(tmp_path / "new", "text")
+        disk.AppendedFile(tmp_path / "new").create("text")
     assert not list(tmp_path.iterdir())

@@ -32,7 +32,7 @@ from kgwb.run.answers import Answer, Dialogue, Value, with_display_names
 from kgwb.run.record import DAMAGED_FILE_ERRORS, End, Header, SavedRun
 from kgwb.run.run import read_only_run_of
 from kgwb.run.spans import NAMES
-from kgwb.run.steps import RESULT_TYPES, TRACED_QUERY, Call, call_key
+from kgwb.run.steps import RESULT_TYPES, TRACED_QUERY, Call, Totals, call_key
 from kgwb.terms import Term, Triples
 from kgwb.text import list_first, mask_data, mask_text, shorten, single_line, text_or_json
 
@@ -896,10 +896,10 @@ def _make_end(spans: Sequence[Span]) -> End:
     text = answer_text(output_of(last)) or "the trace has no output"
     begin = min(span.start_ns for span in tops)
     end = max(span.end_ns for span in tops)
-    totals = {"seconds": max(0, end - begin) / 1e9}
+    totals = Totals(seconds=max(0, end - begin) / 1e9)
     if last.error:
         return End("failed", len(spans), None, last.error, totals)
-    answer = {"kind": "list", "text": text}
+    answer = Answer("list", text=text)
     return End("done", len(spans), answer, "", totals)
 
 

@@ -48,6 +48,7 @@ from kgwb.run.steps import (
     call_key,
     current_frame,
     the_frame,
+    used_calls,
 )
 from kgwb.text import pluralize
 
@@ -460,21 +461,11 @@ class Execution:
         A call that several steps used counts once. Calls that the system made outside of its agents
         do not count.
         """
-        calls: dict[str, Call] = {}
-        live_model_calls = 0
-        for step in self.steps:
-            live_model_calls += step.live_calls
-            for key in step.calls:
-                if key in self.record.calls:
-                    calls[key] = self.record.calls[key]
+        calls = used_calls(self.steps, self.record.calls)
+        live_model_calls = sum(step.live_calls for step in self.steps)
         if self.recorded_seconds:
-            return Totals.of(calls.values(), live_model_calls, self.recorded_seconds)
-        return Totals.of(
-            calls.values(),
-            live_model_calls,
-            self.seconds,
-            self.root.recorded_seconds,
-        )
+            return Totals.of(calls, live_model_calls, self.recorded_seconds)
+        return Totals.of(calls, live_model_calls, self.seconds, self.root.recorded_seconds)
 
 
 def _counter_of(first_key: str) -> tuple[str, str, str]:

@@ -29,13 +29,13 @@ from kgwb.llm.base import DataNotice, Message
 from kgwb.records import (
     JsonObject,
     describe_validation_error,
-    encode_compact,
     encode_data,
     from_data,
     frozen,
     to_data,
+    to_json,
 )
-from kgwb.run.answers import Dialogue, Turn
+from kgwb.run.answers import Answer, Dialogue, Turn
 from kgwb.run.steps import HTTP_KIND, Call, CallSource, Status, Totals, utc_now
 from kgwb.terms import Triples
 from kgwb.text import pluralize, shorten, single_line
@@ -83,11 +83,10 @@ class Header:
     prompts: dict[str, str]
     """The texts that were used, and the person's own."""
 
-    def to_data(self) -> JsonObject:
-        """Return the header as JSON data, without ``system_from`` and ``muted`` if they are empty."""
-        data: JsonObject = to_data(self)
-        optional = ("system_from", "muted")
-        return {name: value for name, value in data.items() if value or name not in optional}
+    def to_json(self) -> str:
+        """Return the header as JSON text, without ``system_from`` and ``muted`` if they are empty."""
+        empty = [name for name in ("system_from", "muted") if not getattr(self, name)]
+        return to_json(self, omitted=empty)
 
 
 @dataclass(frozen=True)
@@ -96,17 +95,14 @@ class End:
 
     status: Status
     position: int
-    answer: Any = None
-    """JSON data of an Answer, or None."""
+    answer: Answer | JsonObject | None = None
+    """From a file it is JSON data."""
     error: str = ""
-    totals: JsonObject = field(default_factory=dict)
-    """JSON data of Totals."""
+    totals: Totals = field(default_factory=Totals)
 
-    @property
-    def recorded_seconds(self) -> float:
-        """How long the execution took when its calls were made; 0 if the file does not say."""
-        totals: Totals = from_data(self.totals, Totals)
-        return totals.live_seconds
+    def to_json(self) -> str:
+        """Return the entry of the end as JSON text."""
+        return f'{{"end":{to_json(self)}}}'
 
 
 Messages = tuple[Message, ...]
@@ -234,27 +230,26 @@ class Record:
     # The file
 
     def append(self, **entry: Any) -> None:
-        """Add an entry, such as ``end={...}``, to the run's file; without a file, do nothing."""
+        """Add an entry, such as ``notice={...}``, to the run's file; without a file, do nothing."""
         if self.file:
             self.append_json(encode_data(entry))
 
     def append_json(self, entry: str) -> None:
         """Add an entry that is JSON text to the run's file; without a file, do nothing."""
         if self.file:
-            self.write(partial(self.file.append_json, entry))
+            self.write(self.file.append_json, entry)
 
-    def write(self, write: Callable[[], None]) -> None:
+    def write(self, write: Callable[..., None], *arguments: Any) -> None:
         """Call ``write`` where no interrupt can hit it, and on one thread at a time.
 
         So a save is never left half done, and an earlier one does not replace a later one.
         """
+        shielded(partial(self._write_alone, write, *arguments))
 
-        def write_alone() -> None:
-            """Call ``write`` while the lock of the file is held."""
-            with self._file_lock:
-                write()
-
-        shielded(write_alone)
+    def _write_alone(self, write: Callable[..., None], *arguments: Any) -> None:
+        """Call ``write`` while the lock of the file is held."""
+        with self._file_lock:
+            write(*arguments)
 
 
 @dataclass
@@ -324,19 +319,23 @@ class SavedRun:
                 self.end = from_data(data, End)
                 self.has_later_calls = False
 
-    def entries(self) -> Iterator[JsonObject]:
-        """Yield the entries of a file: header, notices, calls, what was put in, steps, end.
+    def entries(self) -> Iterator[str]:
+        """Yield the entries of a file as JSON: header, notices, calls, what was put in, steps, end.
 
         An output that is the reply of one of its step's calls is written once (``_without_reply``).
         """
-        yield self.header.to_data()
+        yield self.header.to_json()
+        for call in list(self.record.calls.values()):
+            yield f'{{"call":{call.to_json()}}}'
+        for entry in self._other_entries():
+            yield encode_data(entry)
+        if self.end is not None:
+            yield self.end.to_json()
+
+    def _other_entries(self) -> Iterator[JsonObject]:
+        """Yield the entries that are neither the header nor calls nor the end."""
         for notice in self.record.notices:
             yield {"notice": to_data(notice)}
-        replies = {}
-        for call in list(self.record.calls.values()):
-            data = call.to_data()
-            replies[call.key] = data["reply"]
-            yield {"call": data}
         for key, value in self.record.overrides.items():
             yield {"override": {"step": key, "value": value}}
         for (key, number), messages in self.record.edited_messages.items():
@@ -344,9 +343,7 @@ class SavedRun:
         for (key, number), text in self.record.edited_replies.items():
             yield {"reply": {"step": key, "call": number, "value": text}}
         for step in self.steps:
-            yield {"step": _without_reply(step, replies)}
-        if self.end is not None:
-            yield {"end": vars(self.end)}
+            yield {"step": _without_reply(step, self.record.calls)}
 
 
 def messages_entry(key: str, number: int, messages: Iterable[Message] | None) -> JsonObject:
@@ -377,17 +374,17 @@ def put_or_remove(values: dict[K, V], key: K, value: V | None) -> None:
         values[key] = value
 
 
-def _without_reply(step: JsonObject, replies: Mapping[str, Any]) -> JsonObject:
+def _without_reply(step: JsonObject, calls: Mapping[str, Call]) -> JsonObject:
     """Return the data of a step, without an output that is the reply of one of its own calls.
 
     In its place ``output_of_call`` has the key of the first such call, and ``output`` is None: the
-    survey of a graph is as large as all the rest of a run. ``replies`` are by key. An output that
+    survey of a graph is as large as all the rest of a run. ``calls`` are by key. An output that
     is empty, or no list or object, stays.
     """
     output = step["output"]
     if isinstance(output, dict | list) and output:
         for key in step["calls"]:
-            if replies.get(key) == output:
+            if key in calls and calls[key].reply_to_data() == output:
                 return {**step, "output": None, "output_of_call": key}
     return step
 
@@ -404,7 +401,7 @@ class RunFile:
         self._file = disk.AppendedFile(path, "surrogatepass")
         self._is_kept_open = False
         """Whether the file stays open from one entry to the next."""
-        self._unwritten: list[str] = []
+        self._unwritten = ""
         """Lines that could not be written yet."""
 
     def keep_open(self) -> None:
@@ -421,39 +418,47 @@ class RunFile:
 
         Raises RunFileError if that fails; the line is then written together with the next one.
         """
-        with self._write_errors():
-            self._unwritten.append(entry + "\n")
-            lines = "".join(self._unwritten)
-            try:
-                self._file.append(lines)
-            finally:
-                if not self._is_kept_open:
-                    self._file.close()
-            self._unwritten.clear()
+        self._refuse_gzip()
+        self._unwritten += entry + "\n"
+        try:
+            self._file.append(self._unwritten)
+        except OSError as exc:
+            raise self._write_error(exc) from exc
+        finally:
+            if not self._is_kept_open:
+                self._file.close()
+        self._unwritten = ""
 
-    def create(self, entries: Iterable[JsonObject]) -> bool:
-        """Write a new file with these entries, unless something is at the path.
+    def create(self, entries: Iterable[str]) -> bool:
+        """Write a new file with these entries, given as JSON, unless something is at the path.
 
-        Returns whether it was written. Raises RunFileError if writing fails; there is then no file.
+        Returns whether it was written; it is open then until ``close`` or the first entry. Raises
+        RunFileError if writing fails; there is then no file.
         """
-        with self._write_errors():
-            lines = "".join(_to_line(entry) for entry in entries)
-            return disk.create_file(self.path, lines, "surrogatepass")
+        self._refuse_gzip()
+        lines = "".join(f"{entry}\n" for entry in entries)
+        try:
+            return self._file.create(lines)
+        except OSError as exc:
+            raise self._write_error(exc) from exc
 
-    def write(self, entries: Iterable[JsonObject]) -> None:
-        """Write a new file with these entries, or replace a run file by it.
+    def write(self, entries: Iterable[str]) -> None:
+        """Write a new file with these entries, given as JSON, or replace a run file by it.
 
         The old file stays until the new one is complete. Raises RunFileError if writing fails, and
         if there is a file of another kind, which is not changed.
         """
-        with self._write_errors():
+        self._refuse_gzip()
+        try:
             if self._is_other_file():
                 raise RunFileError(
                     f"the run was not saved: {self.path} exists and is not a kgwb run file",
                     hint="choose another name for the run; this file was left as it is",
                 )
-            lines = (_to_line(entry) for entry in entries)
+            lines = (f"{entry}\n" for entry in entries)
             disk.write_atomically(self.path, lines, "surrogatepass")
+        except OSError as exc:
+            raise self._write_error(exc) from exc
 
     def entries(self) -> Iterator[JsonObject]:
         """Yield the entries of the file, the header first.
@@ -524,25 +529,20 @@ class RunFile:
                 hint="open it with the version that wrote it, or ask the question again",
             )
 
-    @contextmanager
-    def _write_errors(self) -> Iterator[None]:
-        """Raise RunFileError in place of an OSError of the code inside, which writes the file.
-
-        For a name that ends in ".gz" it is raised before the code inside runs, because run files
-        are written uncompressed.
-        """
+    def _refuse_gzip(self) -> None:
+        """Raise RunFileError for a name that ends in ".gz": run files are written uncompressed."""
         if self._is_gzip:
             raise RunFileError(
                 f"cannot write the run to {self.path}: run files are written uncompressed",
                 hint="give a name without .gz, and gzip the file when the run has ended",
             )
-        try:
-            yield
-        except OSError as exc:
-            raise RunFileError(
-                f"cannot write the run to {self.path}: {exc.strerror or exc}",
-                hint="free some space or save elsewhere; what is in memory is not lost",
-            ) from exc
+
+    def _write_error(self, error: OSError) -> RunFileError:
+        """Return, without raising it, the error of a file that cannot be written."""
+        return RunFileError(
+            f"cannot write the run to {self.path}: {error.strerror or error}",
+            hint="free some space or save elsewhere; what is in memory is not lost",
+        )
 
 
 @contextmanager
@@ -591,16 +591,6 @@ def current_settings(settings: Mapping[str, Any], system: str) -> JsonObject:
                 del present[name]
                 replacements.update(replaced["is"])
     return replacements | present
-
-
-def _to_line(entry: JsonObject) -> str:
-    """Return an entry as one line of JSON, with the line break at its end.
-
-    The numbers of a call are written as in the text that its key is the hash of.
-    """
-    if "call" in entry:
-        return encode_compact(entry) + "\n"
-    return encode_data(entry) + "\n"
 
 
 # Conversations

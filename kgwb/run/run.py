@@ -381,7 +381,7 @@ class Run(Engine):
     def _append_end(self) -> None:
         """Add how the latest execution ended to the run's file; without a file, do nothing."""
         if self.record.file:
-            self.record.append(end=vars(self._end()))
+            self.record.append_json(self._end().to_json())
 
     def _check_models(self, stop_condition: StopCondition) -> None:
         """Raise ModelError, before any work, if ``rules`` is the model of a system without rules.
@@ -916,8 +916,10 @@ class Run(Engine):
 
     def _to_saved(self, *, with_steps: bool = True) -> SavedRun:
         """Return what a file of this run says; without steps, what is known before its end."""
-        saved = SavedRun(self._header(), copy(self.record))
-        saved.record.overrides = {}
+        saved = SavedRun(self._header(), self.record)
+        if self.overrides:
+            saved.record = copy(self.record)
+            saved.record.overrides = {}
         for key, value in self.overrides.items():
             output_type = self.system.agent_spec(key).output_type
             saved.record.overrides[key] = to_data(value, output_type)
@@ -953,9 +955,8 @@ class Run(Engine):
 
     def _end(self) -> End:
         """Return how the latest execution ended. The error is its message, "" without one."""
-        answer = None if self.answer is None else to_data(self.answer)
         error = "" if self.error is None else self.error.message
-        return End(self.status, self.position, answer, error, to_data(self.totals))
+        return End(self.status, self.position, self.answer, error, self.totals)
 
     def export(self, target: str | Path, *, to: str = "openinference") -> str:
         """Write the run's trace to a file, or send it to an address that begins with http.
@@ -1171,7 +1172,7 @@ def read_only_run_of(saved: SavedRun, missing: str, kg: Graph | None = None) -> 
         execution.status = end.status
         execution.position = end.position
         execution.answer = from_data(end.answer, Answer | None)
-        execution.recorded_seconds = end.recorded_seconds
+        execution.recorded_seconds = end.totals.live_seconds
         if end.error:
             execution.error = SettingError(end.error)
     run.read_only = missing
@@ -1232,4 +1233,4 @@ def restore_times(run: Run, path: Path) -> None:
             step.seconds = from_data(data.get("seconds", step.seconds), float)
             step.recorded_seconds = from_data(data.get("recorded_seconds"), float | None)
     if saved.end is not None:
-        run.execution.recorded_seconds = saved.end.recorded_seconds
+        run.execution.recorded_seconds = saved.end.totals.live_seconds

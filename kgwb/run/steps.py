@@ -69,8 +69,12 @@ QUERY_KINDS = frozenset({"select", "ask", "construct", TRACED_QUERY})
 """Kinds that count as queries in the cost of a step."""
 SEARCH_KINDS = frozenset({"search", "exact"})
 """Kinds that count as label searches in the cost of a step."""
-TEXT_KINDS = frozenset({"select", "ask", "construct", "exact", "names"})
-"""Kinds with no fractions in the result. ``to_json``, which writes infinity as null, may write it."""
+GRAPH_KINDS = QUERY_KINDS | SEARCH_KINDS | {"names"}
+"""Kinds whose time is that of the graph."""
+TEXT_KINDS = frozenset({"model", "select", "ask", "construct", "exact", "names"})
+"""Kinds whose result has no number but times. ``to_json``, which writes infinity as null, may write it."""
+NUMBER_KINDS = frozenset({"similarity", "nearest"})
+"""Kinds whose result is JSON data, but for tuples in place of lists."""
 
 Recorder = Callable[..., Any]
 """``Run.call``, or a function with its parameters."""
@@ -150,8 +154,11 @@ class Call:
         The result, of the type ``result_type``, is named "reply". Seconds are rounded to
         microseconds.
         """
-        reply = to_data(self.result, self.result_type)
-        return {**self._other_data(), "request": self.request, "reply": reply}
+        return {**self._other_data(), "request": self.request, "reply": self.reply_to_data()}
+
+    def reply_to_data(self) -> Any:
+        """Return the result as JSON data."""
+        return to_data(self.result, self.result_type)
 
     def _other_data(self) -> JsonObject:
         """Return all of the data of ``to_data`` but request and reply."""
@@ -170,20 +177,18 @@ class Call:
     def to_json(self, request_json: str = "") -> str:
         """Return the data of ``to_data`` as JSON text; request and reply stand last.
 
-        ``request_json`` is the canonical JSON text of the request, if it is known.
+        ``request_json`` is the canonical JSON text of the request, if it is known: the numbers of a
+        request are written as in the text that the key is the hash of.
         """
         start = encode_data(self._other_data()).removesuffix("}")
         request_json = request_json or encode_canonical(self.request)
-        return f'{start},"request":{request_json},"reply":{self._reply_to_json()}}}'
-
-    def _reply_to_json(self) -> str:
-        """Return the result as JSON text.
-
-        For a kind of TEXT_KINDS, as most calls are, it is made without the data: in half the time.
-        """
-        if self.kind in TEXT_KINDS:
-            return to_json(self.result, self.result_type)
-        return encode_data(to_data(self.result, self.result_type))
+        if self.kind in TEXT_KINDS:  # as most calls: without the data it takes half the time
+            reply = to_json(self.result, self.result_type)
+        elif self.kind in NUMBER_KINDS:
+            reply = encode_data(self.result)
+        else:
+            reply = encode_data(self.reply_to_data())
+        return f'{start},"request":{request_json},"reply":{reply}}}'
 
     @classmethod
     def from_data(cls, data: JsonObject) -> Call:
@@ -541,7 +546,7 @@ class Step:
         """
         output = data["output"]
         if "output_of_call" in data:
-            output = calls[data["output_of_call"]].to_data()["reply"]
+            output = calls[data["output_of_call"]].reply_to_data()
         if isinstance(output, list):
             output = tuple(output)
         saved = {name: data[name] for name in SAVED_FIELDS if name in data}
@@ -601,7 +606,7 @@ class Totals:
     @classmethod
     def of(
         cls,
-        calls: Collection[Call],
+        calls: Iterable[Call],
         live_model_calls: int,
         seconds: float,
         recorded_seconds: float | None = None,
@@ -612,28 +617,33 @@ class Totals:
         took. The seconds of the graph are those of queries, label searches and names.
         ``recorded_seconds`` are given for an execution that took calls from the record.
         """
-        model_calls = [call for call in calls if call.kind == "model"]
-        graph_kinds = QUERY_KINDS | SEARCH_KINDS | {"names"}
-        kinds = Counter(call.kind for call in calls)
-        graph_calls = [call for call in calls if call.kind in graph_kinds]
-        replies = []
-        uncounted_calls = 0
-        for call in model_calls:
-            replies.append(call.result)
-            if not call.result.is_counted(call.request["model"]):
-                uncounted_calls += 1
+        model_calls = prompt_tokens = completion_tokens = uncounted_calls = 0
+        queries = searches = 0
+        model_seconds = graph_seconds = 0.0
+        for call in calls:
+            if call.kind == "model":
+                reply = call.result
+                model_calls += 1
+                model_seconds += call.seconds
+                prompt_tokens += reply.prompt_tokens
+                completion_tokens += reply.completion_tokens
+                uncounted_calls += not reply.is_counted(call.request["model"])
+            elif call.kind in GRAPH_KINDS:
+                queries += call.kind in QUERY_KINDS
+                searches += call.kind in SEARCH_KINDS
+                graph_seconds += call.seconds
         return cls(
-            model_calls=len(model_calls),
-            live_model_calls=live_model_calls,
-            prompt_tokens=sum(reply.prompt_tokens for reply in replies),
-            completion_tokens=sum(reply.completion_tokens for reply in replies),
-            uncounted_calls=uncounted_calls,
-            queries=sum(kinds[kind] for kind in QUERY_KINDS),
-            searches=sum(kinds[kind] for kind in SEARCH_KINDS),
-            seconds=seconds,
-            recorded_seconds=recorded_seconds,
-            model_seconds=sum(call.seconds for call in model_calls),
-            graph_seconds=sum(call.seconds for call in graph_calls),
+            model_calls,
+            live_model_calls,
+            prompt_tokens,
+            completion_tokens,
+            uncounted_calls,
+            queries,
+            searches,
+            seconds,
+            recorded_seconds,
+            model_seconds,
+            graph_seconds,
         )
 
     def __str__(self) -> str:
