@@ -339,8 +339,12 @@ class Answer(Record):
 
     def with_doubts(self, doubts: Iterable[str]) -> Answer:
         """Return this answer with further doubts behind its own."""
-        given = [doubt for doubt in (self.doubt, *doubts) if doubt]
-        return replace(self, doubt="; ".join(given))
+        further = [doubt for doubt in doubts if doubt]
+        if not further:
+            return self
+        if self.doubt:
+            further.insert(0, self.doubt)
+        return replace(self, doubt="; ".join(further))
 
     def is_given_by(self, output: object) -> bool:
         """Return whether a step's output is this answer, without what was found out about it later.
@@ -661,6 +665,10 @@ class Link(Record):
         return f"no vertex for “{self.entity}”: {found}"
 
 
+EMPTY_LIST = RDF.nil
+"""rdflib makes its names anew each time that they are looked up."""
+
+
 def read_values(
     kg: Graph,
     answer: Answer,
@@ -682,7 +690,7 @@ def read_values(
     """
     answer = with_display_names(kg, answer, known)
     terms = chain(*answer.support, *(value.terms for value in answer.values))
-    if not any(isinstance(term, BNode) or term == RDF.nil for term in terms):
+    if not any(isinstance(term, BNode) or term == EMPTY_LIST for term in terms):
         return _merge_equal_values(answer, merges_forms)
     names_by_iri = {str(iri): name for iri, name in answer.names}
     nodes = read_nodes(kg, answer.support, names_by_iri)

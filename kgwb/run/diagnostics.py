@@ -484,6 +484,8 @@ def doubt_names(answer: Answer, run: Any) -> Answer:
             remarks[str(reading)] = None
         elif reading is not None:
             readings[reading] = None
+    if not readings and not answer.read_names and len(remarks) == len(answer.remarks):
+        return answer
     doubted = answer.with_doubts(map(str, readings))
     return replace(doubted, remarks=tuple(remarks), read_names=tuple(readings))
 
@@ -691,19 +693,22 @@ def _find_name(
     other names.
     """
     wanted = [mention] if mention else labels
-    spans: list[str] = []
-    for text in texts:
-        spans += _find_spans(text, wanted, taken)
-    around = [span for span in spans if mention.casefold() in span.casefold()]
-    if mention and around:
-        spans = sorted(around, key=len)
     likenesses = {}
-    for span in spans:
+    others = []
+    for span in chain.from_iterable(_find_spans(text, wanted, taken) for text in texts):
+        if mention.casefold() not in span.casefold():
+            others.append(span)
+            continue
         likenesses[span] = compare_labels(span, labels)
         if likenesses[span] == SAME:
             return span, SAME
-    if mention and around:
-        return spans[0], likenesses[spans[0]]
+    if mention and likenesses:
+        shortest = min(likenesses, key=len)
+        return shortest, likenesses[shortest]
+    for span in others:
+        likenesses[span] = compare_labels(span, labels)
+        if likenesses[span] == SAME:
+            return span, SAME
     distances = [likeness.distance for likeness in likenesses.values()]
     least = min(distances, default=0)
     nearest = [span for span in likenesses if likenesses[span].distance == least]

@@ -247,12 +247,14 @@ class Execution:
 
         The agent itself may be another one with the same name.
         """
-        if all(listed.name != spec.name for listed in self.system.agents):
-            system = self.system.name
-            raise SettingError(
-                f"{spec.name} is not among the agents of {system}, which called it",
-                hint=f"add it: System({system!r}, answer, [..., {spec.function.__name__}])",
-            )
+        for listed in self.system.agents:
+            if listed.name == spec.name:
+                return
+        system = self.system.name
+        raise SettingError(
+            f"{spec.name} is not among the agents of {system}, which called it",
+            hint=f"add it: System({system!r}, answer, [..., {spec.function.__name__}])",
+        )
 
     def _new_step(self, spec: AgentSpec, inputs: Inputs, parent: Step) -> Step:
         """Return a new step of an agent, below its supervisor ``parent``.

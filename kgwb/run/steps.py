@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import hashlib
 import importlib
-import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
@@ -20,6 +19,8 @@ from copy import copy
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from functools import partial
+from json.encoder import JSONEncoder, encode_basestring
+from json.encoder import c_make_encoder as make_encoder  # type: ignore[attr-defined]
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from pydantic.errors import PydanticUserError
@@ -78,9 +79,10 @@ NUMBER_KINDS = frozenset({"similarity", "nearest"})
 
 Recorder = Callable[..., Any]
 """``Run.call``, or a function with its parameters."""
-encode_canonical = json.JSONEncoder(
-    sort_keys=True, separators=(",", ":"), ensure_ascii=False, check_circular=False
-).encode
+_canonical_parts = make_encoder(
+    None, JSONEncoder().default, encode_basestring, None, ":", ",", True, False, True
+)
+"""Returns the parts of JSON text with sorted keys. ``JSONEncoder.encode`` makes this anew for each text."""
 
 
 class Sent(NamedTuple):
@@ -356,6 +358,11 @@ class RecordedGraph:
         return result
 
 
+def encode_canonical(data: Any) -> str:
+    """Return JSON data as canonical JSON text, as ``call_key`` describes it."""
+    return "".join(_canonical_parts(data, 0))
+
+
 def call_key(kind: str, request: JsonObject, repeat: int) -> str:
     """Return the SHA-256 hash, in hexadecimal digits, of the content of a call.
 
@@ -367,7 +374,7 @@ def call_key(kind: str, request: JsonObject, repeat: int) -> str:
 
 def hash_call(kind: str, request_json: str, repeat: int) -> str:
     """Return the key of a call whose request is given as canonical JSON text; see ``call_key``."""
-    text = f"[{encode_canonical(kind)},{request_json},{repeat}]"
+    text = f"[{encode_basestring(kind)},{request_json},{repeat}]"
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass"))
     return digest.hexdigest()
 
