@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextvars import copy_context
 from functools import partial
 from math import inf
@@ -54,11 +54,13 @@ def run_in_thread(
     The work sees the context variables of the caller. ``poll`` is called every POLL_INTERVAL_S, and
     less often the longer the work runs (``poll_interval_s``). If it raises, or after ``timeout_s``,
     or at an interrupt, the work is abandoned: it goes on, and its result is dropped. ``on_abandon``
-    is called then; it should make the work end soon, and ABANDON_TIMEOUT_S are waited for that.
+    is called then, once; it should make the work end soon, and ABANDON_TIMEOUT_S are waited for that.
 
     Raises what the work raises, what ``poll`` raises, and TimeoutError.
     """
     task = _Task(partial(copy_context().run, work))
+    if on_abandon is not None:
+        on_abandon = partial(_do_first, iter([on_abandon]))
     try:
         _start(task)
         started = time.monotonic()
@@ -70,10 +72,13 @@ def run_in_thread(
             if poll is not None:
                 poll()
     except BaseException:
-        try:
-            _abandon(task, on_abandon)
-        except KeyboardInterrupt:  # a second one came before the work was told of the first
-            _abandon(task, on_abandon)
+        is_told = False
+        while not is_told:
+            try:
+                _abandon(task, on_abandon)
+                is_told = True
+            except KeyboardInterrupt:  # another one, perhaps before the work was told
+                continue
         if on_abandon is not None:
             task.wait(ABANDON_TIMEOUT_S)
         raise
@@ -83,6 +88,13 @@ def run_in_thread(
         raise task.error
     finally:
         del task  # it would be in a cycle with the traceback
+
+
+def _do_first(works: Iterator[Callable[[], object]]) -> None:
+    """Do the next work of some, if one is left. Of several threads, each gets another one."""
+    work = next(works, None)
+    if work is not None:
+        work()
 
 
 def _abandon(task: _Task, on_abandon: Callable[[], object] | None) -> None:

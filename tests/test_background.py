@@ -35,18 +35,31 @@ def test_the_caller_can_stop_waiting(how: dict[str, Any], error: type[BaseExcept
     done.set()
 
 
-def test_a_second_interrupt_does_not_keep_the_work_from_being_abandoned(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("is_told", [False, True])
+def test_an_abandoned_work_is_told_once_however_many_interrupts_come(
+    is_told: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told = threading.Event()
-    tasks = Mock()
-    tasks.add.side_effect = [KeyboardInterrupt, None]
-    monkeypatch.setattr(background, "_abandoned_tasks", tasks)
+    tell, start = Mock(side_effect=told.set), background._start
+    further = [KeyboardInterrupt, KeyboardInterrupt]
+
+    def start_interrupted(task: Any) -> None:
+        """Let an interrupt come before the work is told, or just after that."""
+        if is_told or not further:
+            start(task)
+        if further:
+            raise further.pop()
+
+    def interrupt() -> None:
+        monkeypatch.setattr(background, "_start", start_interrupted)
+        raise KeyboardInterrupt
+
     with pytest.raises(KeyboardInterrupt):
-        run_in_thread(
-            lambda: told.wait(30), poll=Mock(side_effect=KeyboardInterrupt), on_abandon=told.set
-        )
+        run_in_thread(lambda: told.wait(30), poll=interrupt, on_abandon=tell)
     assert told.wait(5)
+    assert not further
+    time.sleep(0.1)  # on another thread it would be told again
+    tell.assert_called_once_with()
 
 
 def test_a_long_wait_is_polled_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
