@@ -257,12 +257,12 @@ def draft_of(path: Path) -> Iterator[Path]:
         raise
 
 
-def read_json_lines(path: Path) -> Iterator[tuple[int, Any]]:
+def read_json_lines(path: Path, damaged: list[int] | None = None) -> Iterator[tuple[int, Any]]:
     """Yield the number and the data of each line of a JSON Lines file, which may be gzipped.
 
     Blank lines are left out. So is a last line without a line end, which a killed process did not
     finish, unless it is the only line. Raises OSError, and NotJsonError for a line that is not
-    JSON.
+    JSON; if ``damaged`` is given, the numbers of these lines are added to it instead.
     """
     data = check_regular_file(path).read_bytes()
     if path.suffix == ".gz":
@@ -275,7 +275,10 @@ def read_json_lines(path: Path) -> Iterator[tuple[int, Any]]:
             text = line.decode("utf-8", "surrogatepass")
             entry = json.loads(text)
         except (ValueError, RecursionError) as exc:
-            raise NotJsonError(number) from exc
+            if damaged is None:
+                raise NotJsonError(number) from exc
+            damaged.append(number)
+            continue
         yield number, entry
 
 

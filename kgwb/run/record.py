@@ -460,16 +460,17 @@ class RunFile:
         except OSError as exc:
             raise self._write_error(exc) from exc
 
-    def entries(self) -> Iterator[JsonObject]:
+    def entries(self, damaged: list[int] | None = None) -> Iterator[JsonObject]:
         """Yield the entries of the file, the header first.
 
         An unfinished last line is left out. Raises RunFileError if the file cannot be read, is
-        empty, is no run file or one of another version, or has a line that is not JSON.
+        empty, is no run file or one of another version, or has a line that is not JSON; if
+        ``damaged`` is given, the numbers of these lines are added to it instead.
         """
         header: Any = None
         try:
-            for _, entry in disk.read_json_lines(self.path):
-                if header is None:
+            for _, entry in disk.read_json_lines(self.path, damaged):
+                if header is None and not damaged:
                     self._check_header(entry)
                     header = entry
                 yield entry
@@ -485,7 +486,7 @@ class RunFile:
                 f"the run file {self.path} is damaged: line {exc.line_number} is not JSON",
                 hint="restore the file from a copy, or ask the question again",
             ) from exc
-        if header is None:
+        if header is None and not damaged:
             raise RunFileError(f"the run file {self.path} is empty", hint=RUN_FILE_HINT)
 
     def _is_other_file(self) -> bool:

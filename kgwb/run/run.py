@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 import uuid
@@ -86,6 +87,7 @@ from kgwb.text import list_first, pluralize, single_line
 if TYPE_CHECKING:
     from kgwb.run.gold import RightAnswer
 
+_log = logging.getLogger("kgwb")
 CANCEL_TIMEOUT_S = 60.0
 """How long a new execution waits for a cancelled one to end the slow call that it is in."""
 LOADED_KINDS = ("call", "notice", "prompt", "settings", "override", "messages", "reply", "end")
@@ -1004,18 +1006,29 @@ class Run(Engine):
         """Add the calls and notices of a run file to the record of this run, if it has the same question.
 
         A file whose run was finished is not used. Nothing is raised: a file that is missing or
-        cannot be read is ignored, and so is what comes after a damaged entry; those calls are made
-        again.
+        cannot be read is ignored. So is each damaged line, which a warning counts; the calls in
+        these lines are made again.
         """
-        with suppress(RunFileError, *DAMAGED_FILE_ERRORS):
-            header, *entries = RunFile(Path(path)).entries()
-            ends = [entry["end"] for entry in entries if "end" in entry]
-            is_finished = bool(ends) and ends[-1]["status"] == "done"
-            if header["question"] != self.question or is_finished:
-                return
-            # Of the file's header no more is needed: its calls are used also if the rest is damaged.
-            saved = SavedRun(self._header(), self.record)
-            saved.add_entries(entries, ("call", "notice"))  # those before a damaged one are kept
+        saved = SavedRun(self._header())
+        not_json: list[int] = []
+        damaged = 0
+        with suppress(RunFileError):
+            for entry in RunFile(Path(path)).entries(not_json):
+                try:
+                    if entry.get("question", self.question) != self.question:
+                        return
+                    saved.add_entries([entry], ("call", "notice", "end"))
+                except DAMAGED_FILE_ERRORS:
+                    damaged += 1
+        if saved.end is not None and saved.end.status == "done":
+            return
+        damaged += len(not_json)
+        if damaged:
+            lines = pluralize(damaged, "line")
+            _log.warning("%s of %s cannot be read; all others are used", lines, path)
+        self.record.calls.update(saved.record.calls)
+        for notice in saved.record.notices:
+            self.record.add_notice(notice)
 
     @classmethod
     def load(

@@ -429,13 +429,13 @@ class CallStore:
     def add_run_file(self, path: Path) -> None:
         """Add the calls of a run file that the store does not have yet.
 
-        A file that is missing or damaged adds nothing, or its calls before the damage.
+        A file that is missing adds nothing, and neither does a damaged line.
         """
         packed: dict[str, bytes] = {}
-        with suppress(RunFileError, *DAMAGED_FILE_ERRORS):
-            for entry in RunFile(path).entries():
-                if "call" in entry:
-                    call = Call.from_data(entry["call"])
+        with suppress(RunFileError):
+            for entry in RunFile(path).entries(damaged=[]):
+                with suppress(*DAMAGED_FILE_ERRORS):
+                    call = Call.from_data(entry["call"])  # a LookupError for any other entry
                     address = self._address(call.key, call.kind)
                     packed[address] = _pack(call)
         with self._errors_kept():

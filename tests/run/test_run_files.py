@@ -266,21 +266,37 @@ def test_a_run_file_is_json_lines_that_any_program_can_read(saved: Path) -> None
     assert RunFile(saved).entries()
 
 
-@pytest.mark.parametrize("lacked", ["", "vocabulary"])
-@pytest.mark.parametrize("is_finished", [False, True])
-def test_a_new_run_takes_over_the_calls_of_a_file_up_to_damage_unless_it_was_finished(
-    saved: Path, is_finished: bool, lacked: str
+@pytest.mark.parametrize(
+    ("damage", "taken", "unread"),
+    [
+        ({}, 4, 0),
+        ({0: '{"kgwb_run":1}'}, 4, 0),
+        ({0: '{"kgwb_run":1,"question'}, 4, 1),
+        ({2: '{"call":{"key":"ab"}}'}, 3, 1),
+        ({2: '{"call":{"key":', 3: "7"}, 2, 2),
+        ({2: '{"end":{"status":"asleep"}}'}, 3, 1),
+        ({2: '{"end":{"status":"done","position":3}}'}, 0, 0),
+        ({0: '{"kgwb_run":1,"question":"Another?"}'}, 0, 0),
+    ],
+    ids=str,
+)
+def test_a_new_run_takes_over_what_can_be_read_of_a_file_unless_it_was_finished(
+    saved: Path,
+    damage: dict[int, str],
+    taken: int,
+    unread: int,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    lines = saved.read_text().splitlines()
-    header = json.loads(lines[0])
-    header.pop(lacked, None)
-    lines[0] = json.dumps(header, separators=(",", ":"))
-    calls = [line for line in lines if line.startswith('{"call"')]
-    second = lines[-1] if is_finished else calls[1]
-    third = calls[2] if is_finished else '{"call":{"key":"ab"}}'
-    with_lines(saved, lambda _: [lines[0], calls[0], second, third, calls[3]])
+    header, *entries = saved.read_text().splitlines()
+    calls = [line for line in entries if line.startswith('{"call"')]
+    lines = [header, *calls[:4]]
+    for number, line in damage.items():
+        lines[number] = line
+    with_lines(saved, lambda _: lines)
     again = made_up(Scripted(SCRIPT), path=saved)
-    assert len(again.calls) == (0 if is_finished else 2)
+    assert len(again.calls) == len(Run.load(saved, MADE_UP).calls) == taken
+    warnings = [record.getMessage().split()[0] for record in caplog.records]
+    assert warnings == [str(unread)] * bool(unread)
 
 
 def test_the_last_end_of_a_run_that_is_only_read_counts_though_calls_come_after_it(
