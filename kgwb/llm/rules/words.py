@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache, wraps
 from itertools import chain
 from typing import Concatenate, Literal, NamedTuple, ParamSpec, TypeVar
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 from kgwb import disk
 from kgwb.kg.base import Direction, Graph
@@ -368,18 +368,22 @@ def kept_by_graph(
     Threads may share what is kept. It is dropped with the graph; a graph with muted triples is
     another graph.
     """
-    findings: WeakKeyDictionary[Graph, dict[Hashable, T]] = WeakKeyDictionary()
+    findings: WeakKeyDictionary[Graph, Callable[..., T]] = WeakKeyDictionary()
 
     @wraps(find)
     def find_once(kg: Graph, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        key = (args, *kwargs.items())
-        kept = findings.get(kg, {})
-        if key in kept:
-            return kept[key]
-        found = find(kg, *args, **kwargs)
-        newest = list(findings.get(kg, {}).items())[1 - MAX_KEPT :]  # with those of other threads
-        findings[kg] = dict(newest) | {key: found}
-        return found
+        find_kept = findings.get(kg)
+        if find_kept is None:
+            graph_ref = ref(kg)
+
+            @lru_cache(MAX_KEPT)
+            def find_anew(*args: P.args, **kwargs: P.kwargs) -> T:
+                graph = graph_ref()
+                assert graph is not None, "the caller holds it"
+                return find(graph, *args, **kwargs)
+
+            find_kept = findings.setdefault(kg, find_anew)
+        return find_kept(*args, **kwargs)
 
     return find_once
 
