@@ -15,7 +15,6 @@ from rdflib.namespace import RDFS
 
 from kgwb.kg.base import Graph
 from kgwb.kg.embeddings import Embeddings
-from kgwb.kg.label_search import normalize
 from kgwb.kg.sparql import n3, values_clause
 from kgwb.llm.rules import words as en
 from kgwb.llm.rules.conditions import (
@@ -51,6 +50,7 @@ from kgwb.llm.rules.words import (
     looks_english,
     singular,
     tokenize,
+    words_of,
 )
 from kgwb.terms import find_reached, name_from_iri
 
@@ -157,9 +157,7 @@ def fetch_classes(kg: Graph) -> Classes:
 
 def normal_noun(text: str) -> str:
     """Return a phrase in normal form, with its last word in the singular; "" without words."""
-    words = normalize(text).split()
-    if not words:
-        return ""
+    words = list(words_of(text))
     last = words[-1]
     if last == "people":
         words[-1] = "person"
@@ -278,8 +276,7 @@ def _find_likely_classes(
     if words[0] in ("who", "who's") and not found:
         persons = []
         for iri, name in classes.names.items():
-            _, _, noun = normalize(name).rpartition(" ")
-            if noun in PERSON_CLASSES:
+            if words_of(name)[-1] in PERSON_CLASSES:
                 persons.append(iri)
         person = classes.find_highest(persons)
         if person is not None:
@@ -338,7 +335,7 @@ def _find_like_class(
             found = [name for name in names if likeness[name] > most - LEAD]
         elif not found:
             span = range(start, end)
-            found = [name for name in names if are_kin(noun, normalize(name))]
+            found = [name for name in names if are_kin(noun, name)]
     return span, found
 
 

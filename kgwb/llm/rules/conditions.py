@@ -16,7 +16,6 @@ from rdflib.namespace import RDFS, XSD
 
 from kgwb.kg.base import Graph
 from kgwb.kg.embeddings import Embeddings
-from kgwb.kg.label_search import normalize
 from kgwb.kg.queries import find_exact_values, parse_count
 from kgwb.kg.sparql import values_clause
 from kgwb.llm.rules import words as en
@@ -34,6 +33,7 @@ from kgwb.llm.rules.words import (
     stem,
     stems_of,
     tokenize,
+    words_of,
     words_without_names,
 )
 from kgwb.terms import local_part
@@ -149,19 +149,19 @@ class Attribute(NamedTuple):
         """Whether it has times. A year may be a number."""
         if TIME_DATATYPES.issuperset(self.datatypes):
             return True
-        words = normalize(self.name).split()
+        words = words_of(self.name)
         may_be_year = self.is_number or self.datatypes == {"string"}
         return may_be_year and ("year" in words or words[-1] in ("in", "since"))
 
     @property
     def unit(self) -> str:
         """The unit that its name ends in; "" if it names none."""
-        return UNIT_OF.get(normalize(self.name).split()[-1], "")
+        return UNIT_OF.get(words_of(self.name)[-1], "")
 
     @property
     def stems(self) -> set[str]:
         """The stems of the words that say what it is."""
-        words = normalize(self.name).split()
+        words = words_of(self.name)
         content = []
         for word in words:
             if word not in MEASURING_WORDS and word not in UNIT_OF:
@@ -524,7 +524,7 @@ def _positions_saying(name: str, words: Words, *, all_words: bool) -> set[int]:
 
     Auxiliaries need not be said.
     """
-    name_words = set(normalize(name).split())
+    name_words = set(words_of(name))
     unsaid = set(map(stem, name_words - en.AUXILIARIES))
     stems = frozenset(unsaid)
     positions = set()
@@ -548,11 +548,10 @@ def _find_like(
     kin = []
     likeness: dict[Attribute, float] = {}
     for attribute in attributes:
-        name = normalize(attribute.name)
-        pairs = product(said, name.split())
+        pairs = product(said, words_of(attribute.name))
         if any(are_rivals(word, other) for word, other in pairs):
             continue
-        if any(are_kin(word, name) for word in said):
+        if any(are_kin(word, attribute.name) for word in said):
             kin.append(attribute)
         likeness[attribute] = max_similarity(phrase, [attribute.name], embeddings)
     if kin:

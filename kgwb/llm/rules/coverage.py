@@ -70,6 +70,7 @@ from kgwb.llm.rules.words import (
     singularize,
     stem,
     stems_of,
+    words_of,
 )
 
 LIKE_CLASS_SIMILARITY = 0.38
@@ -215,7 +216,7 @@ class Coverage(QuestionWords):
         word = self.words[position]
         phrase = RELATION_PHRASES.get(word, "")
         for predicate in self.chosen:
-            names = normalize(f"{predicate.name} {predicate.inverse_name}").split()
+            names = words_of(f"{predicate.name} {predicate.inverse_name}")
             is_begun = len(word) > MIN_STEM_CHARS and any(each.startswith(word) for each in names)
             is_same = bool(phrase) and phrase in map(RELATION_PHRASES.get, names)
             if is_begun or is_same or self._says(predicate, position):
@@ -277,7 +278,7 @@ class Coverage(QuestionWords):
     def _find_kin_name(self, position: int) -> str:
         """Return the name of the chosen predicates, if they have one and the word at a position may say it; else ""."""
         name, *others = {predicate.name for predicate in self.chosen} or {""}
-        return name if not others and are_kin(self.words[position], normalize(name)) else ""
+        return name if not others and are_kin(self.words[position], name) else ""
 
     def _selects(self, position: int) -> bool:
         """Return whether a word selects among things wherever it stands: "second", "oldest".
@@ -353,7 +354,7 @@ class Coverage(QuestionWords):
             for phrase in self._phrases_at(position):
                 said |= stems_of(phrase)
         for predicate in self.chosen:
-            name_words = set(normalize(predicate.name).split())
+            name_words = set(words_of(predicate.name))
             content = name_words - UNSPECIFIC_WORDS - en.PLACE_WORDS or name_words
             if said.issuperset(map(stem, content)):
                 return True
@@ -484,7 +485,7 @@ class Coverage(QuestionWords):
 
     def _stands_in_predicate(self, word: str) -> bool:
         """Return whether a word is one of the words of a predicate's name, in normal form."""
-        return any(word in normalize(name).split() for name in self.predicate_names)
+        return any(word in words_of(name) for name in self.predicate_names)
 
     def _is_like_predicate(self, position: int, threshold: float) -> bool:
         """Return whether a word, alone or with a neighbour, is like a predicate's name.
@@ -504,8 +505,8 @@ class Coverage(QuestionWords):
         A stem in common is enough. Otherwise their similarity must reach ``threshold``, and no two
         words of them be rivals (see ``are_rivals``).
         """
-        phrase_words = normalize(phrase).split()
-        name_words = normalize(name).split()
+        phrase_words = words_of(phrase)
+        name_words = words_of(name)
         meanings = set(name_words)
         for word in name_words:
             meanings |= MEANINGS.get(stem(word), set())

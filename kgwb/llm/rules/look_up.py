@@ -62,6 +62,7 @@ from kgwb.llm.rules.words import (
     singularize,
     stem,
     stems_of,
+    words_of,
     words_saying,
 )
 
@@ -189,9 +190,9 @@ class QuestionWords:
         similarity with one of them is at least MIN_CLASS_SIMILARITY, as it is or in the singular.
         """
         listed = list(names)
-        for word in normalize(phrase).split()[-1:]:
+        for word in words_of(phrase)[-1:]:
             for name in listed:
-                if has_word_of_stem(name, word) or are_kin(word, normalize(name)):
+                if has_word_of_stem(name, word) or are_kin(word, name):
                     return True
         for form in (phrase, singularize(phrase)):
             if max_similarity(form, listed, self.embeddings) >= MIN_CLASS_SIMILARITY:
@@ -389,7 +390,7 @@ class LookUp(QuestionWords):
 
         Who "runs" a line is not what "runs on" it.
         """
-        last_word = normalize(predicate.name).rpartition(" ")[2]
+        last_word = words_of(predicate.name)[-1]
         if predicate.has_only_numbers:
             return True
         if not asks_who:
@@ -405,8 +406,8 @@ class LookUp(QuestionWords):
         Who "recorded" X is not its "record label", and who "prescribed" X not whom it is "prescribed
         to". Who "was prescribed" X is not whom it is "prescribed by".
         """
-        name = normalize(predicate.name)
-        last_word = name.rpartition(" ")[2]
+        name = predicate.name
+        last_word = words_of(name)[-1]
         words = [word for word in self.words if word not in en.BE_FORMS]
         is_passive = len(words) < len(self.words)
         for word, verb in pairwise(words):
@@ -465,7 +466,7 @@ class LookUp(QuestionWords):
             leads_elsewhere = self.kind == "a place" and predicate.name.endswith(AGENT_ENDINGS)
             if predicate.is_temporal != (self.kind == "a time") or leads_elsewhere:
                 continue
-            if any(are_kin(word, normalize(predicate.name)) for word in words):
+            if any(are_kin(word, predicate.name) for word in words):
                 found.append(predicate)
         numbers = [predicate for predicate in found if predicate.has_only_numbers]
         if numbers and "many" in self.words:  # how many people live in X
@@ -581,7 +582,7 @@ class LookUp(QuestionWords):
     def _is_kin(self, predicate: VertexPredicate) -> bool:
         """Return whether a word of the question may say a predicate, by its stem or by its kin."""
         stems = stems_of(predicate.name)
-        name = normalize(predicate.name)
+        name = predicate.name
         for position in {*self.positions, *self.kin_positions()}:
             word = self.words[position]
             is_telling = en.is_verb(word) or self.is_asked_noun(position)
@@ -625,7 +626,7 @@ class LookUp(QuestionWords):
         and another makes that something else: a population density is no population, and women who
         were influenced are not all who were. A noun after the name may belong to the name.
         """
-        name_words = words_saying(normalize(predicate.name))
+        name_words = words_saying(predicate.name)
         stems = stems_of(predicate.name)
         is_said = any(stem(self.words[position]) in stems for position in self.positions)
         for position, (word, following) in enumerate(pairwise([*self.words, ""])):
@@ -792,7 +793,7 @@ class LookUp(QuestionWords):
         if noun not in self.asked_phrases() or noun not in names_of_classes(self.kg):
             return reading
         for name in predicates_within_two_steps(self.kg, self.vertices):
-            if noun in map(singularize, normalize(name).split()):
+            if noun in map(singularize, words_of(name)):
                 return reading
         return reading._replace(facts=(first,), target=subject)
 

@@ -28,6 +28,8 @@ from kgwb.llm.rules.words import (
     leads_to_agent,
     singularize,
     stem,
+    stems_of,
+    words_of,
 )
 from kgwb.terms import Term, find_reached
 
@@ -566,7 +568,7 @@ def leads_to_kind(kg: Graph, vertices: Vertices, predicate: VertexPredicate, kin
     Things are told by their classes and superclasses, and texts by how they look. A predicate to a place may
     also be told by its name. A thing without a class may be a person.
     """
-    words = normalize(predicate.name).split()
+    words = words_of(predicate.name)
     literals: list[Literal] = []
     if not predicate.is_incoming:
         literals = _fetch_literals(kg, vertices).get(predicate.iri, [])
@@ -587,8 +589,7 @@ def leads_to_kind(kg: Graph, vertices: Vertices, predicate: VertexPredicate, kin
         return fits and not (has_times or predicate.has_only_numbers)
     nouns = set()
     for name in with_superclasses(kg, predicate.value_types):
-        _, _, noun = normalize(name).rpartition(" ")
-        nouns.add(singularize(noun))
+        nouns.add(singularize(words_of(name)[-1]))
     is_person = not nouns.isdisjoint(PERSON_CLASSES | LIVING_CLASSES)
     if kind == "a place":
         is_place = is_place or not nouns.isdisjoint(PLACE_CLASSES)
@@ -609,11 +610,11 @@ def find_kind(kg: Graph, name: str) -> str:
         return ""
     class_words: set[str] = set()
     for class_name in with_superclasses(kg, fetch_class_names(kg, vertices)):
-        class_words.update(map(singularize, normalize(class_name).split()))
+        class_words.update(map(singularize, words_of(class_name)))
     stems: set[str] = set()
     for predicate in fetch_predicates(kg, vertices):
         if not predicate.is_incoming:
-            stems.update(map(stem, normalize(predicate.name).split()))
+            stems.update(stems_of(predicate.name))
     if not class_words.isdisjoint(LIVING_CLASSES):
         return ""
     if not (class_words.isdisjoint(PERSON_CLASSES) and stems.isdisjoint(STEMS_OF_PERSONS)):

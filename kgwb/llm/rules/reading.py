@@ -94,6 +94,7 @@ from kgwb.llm.rules.words import (
     kept_by_graph,
     looks_english,
     tokenize,
+    words_of,
     words_without_names,
 )
 from kgwb.terms import Term
@@ -390,11 +391,10 @@ def _is_unsaid_kin(predicate: VertexPredicate, relation: str, question: Question
     is_said = any(has_word_of_stem(predicate.name, word) for word in said)
     if is_said or predicate.has_only_numbers:
         return False
-    name = normalize(predicate.name)
     if relation == UNKNOWN_RELATION:  # is there any X in Y
-        _, _, last_word = name.rpartition(" ")
+        last_word = words_of(predicate.name)[-1]
         return last_word in en.PREPOSITIONS and last_word in question.words
-    return any(are_kin(word, name) for word in said)
+    return any(are_kin(word, predicate.name) for word in said)
 
 
 def _as_found(
@@ -678,7 +678,7 @@ def _predicate_said_by(noun: str, predicates: Predicates) -> VertexPredicate | N
         # Whose boss X is, X does not report to.
         wording = compare_wordings(f"{noun} of", predicate.name)
         is_reversed = wording.contradicts("out" if predicate.is_incoming else "in")
-        if are_kin(noun, normalize(predicate.name)) and not is_reversed:
+        if are_kin(noun, predicate.name) and not is_reversed:
             by_kin.append(predicate)
     found = by_name or by_class or by_kin
     return found[0] if len(found) == 1 else None
@@ -803,7 +803,7 @@ def _find_named(kg: Graph, question: str) -> Mentions:
         end = mention.end
         class_names = fetch_class_names(kg, _vertices_of(mention, kg))
         for name in with_superclasses(kg, class_names):
-            class_words = normalize(name).split()
+            class_words = list(words_of(name))
             size = len(class_words)
             if size > 1 and before[-size:] == class_words:
                 start = min(start, mention.start - size)
@@ -829,7 +829,7 @@ def _with_label(mention: Mention, year: str, kg: Graph) -> Mention:
     subjects: set[URIRef] = set()
     for match in find_exact_values(kg, [name, f"the {name}", f"The {name}"]):
         predicate_name = kg.names([match.predicate])[match.predicate]
-        if are_kin(NICKNAME, normalize(predicate_name)):
+        if are_kin(NICKNAME, predicate_name):
             subjects.update(match.subjects)
     labels = list(kg.names(sorted(subjects)).values())
     if len(labels) == 1 and len(kg.exact(labels).get(labels[0], ())) == 1:

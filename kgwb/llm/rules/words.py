@@ -245,9 +245,16 @@ def has_word_of_stem(name: str, word: str) -> bool:
     return stem(word) in stems_of(name)
 
 
-def stems_of(name: str) -> set[str]:
+@lru_cache(maxsize=4_096)  # the names of a graph are compared with each word of a question
+def words_of(name: str) -> tuple[str, ...]:
+    """Return the words of a name in normal form; "" alone if it has none."""
+    return tuple(normalize(name).split()) or ("",)
+
+
+@lru_cache(maxsize=4_096)
+def stems_of(name: str) -> frozenset[str]:
     """Return the stems of the words of a name."""
-    return set(map(stem, normalize(name).split()))
+    return frozenset(map(stem, words_of(name)))
 
 
 def are_rivals(first: str, second: str) -> bool:
@@ -281,13 +288,13 @@ def are_kin(word: str, name: str) -> bool:
     )
 
 
-def words_saying(name: str) -> list[str]:
+def words_saying(name: str) -> Words:
     """Return the words of a name in normal form, a verb before "to" as that of the other side.
 
     What is lent to somebody is what that person borrows.
     """
-    words = name.split()
-    if words[-1:] != ["to"]:
+    words = words_of(name)
+    if words[-1] != "to":
         return words
     return [RECIPIENT_VERBS.get(stem(word), word) for word in words]
 
@@ -793,7 +800,7 @@ def have_same_words(relation: str, predicate: str) -> bool:
 
 def leads_to_agent(name: str) -> bool:
     """Return whether a relation leads from a thing to its maker or agent: "directed by", "author"."""
-    last_word = normalize(name).rpartition(" ")[2]
+    last_word = words_of(name)[-1]
     return last_word == "by" or _is_agent_noun(singularize(last_word))
 
 
