@@ -45,6 +45,7 @@ from kgwb.llm.rules.predicates import (
 from kgwb.llm.rules.words import (
     Words,
     are_kin,
+    find_labelled,
     find_mentions,
     kept_by_graph,
     looks_english,
@@ -415,7 +416,6 @@ def _find_classes(question: str, kg: Graph) -> Iterator[tuple[URIRef, range, lis
             if iri is None:
                 continue
             doubts = []
-            named = kg.exact([text]).get(text, ())
-            if any(other != iri for other in named):
+            if any(other != iri for other in find_labelled(kg, text)):
                 doubts = [f"“{text}” is a name, too"]
             yield iri, range(start, end), doubts

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
@@ -23,6 +24,7 @@ from kgwb.llm.rules.words import (
     Mentions,
     Token,
     Words,
+    find_labelled,
     find_mentions,
     is_verb,
     leads_to_agent,
@@ -449,6 +451,7 @@ def is_part_of_verb(before: str, word: str) -> bool:
     return word == "after" and before.startswith(("look", "named"))
 
 
+@lru_cache(maxsize=256)  # each rule of a run reads the same question
 def remove_filler_phrases(question: str) -> str:
     """Return the question without phrases that change nothing, such as "by any chance".
 
@@ -503,7 +506,7 @@ def _add_stated_class(words: Words, mentions: Mentions, kg: Graph | None) -> Men
     class_name = singularize(word)
     is_plural_after_be = class_name != word and not en.BE_FORMS.isdisjoint(words[-3:-1])
     is_stated = word_before in ("a", "an") or is_plural_after_be
-    if not is_stated or not kg.exact([class_name]):
+    if not is_stated or not find_labelled(kg, class_name):
         return mentions
     return [*mentions, Mention(last, last + 1, class_name)]
 

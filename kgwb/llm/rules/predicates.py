@@ -24,6 +24,7 @@ from kgwb.llm.rules.grammar import IS_A_RELATION, expected_value_type
 from kgwb.llm.rules.words import (
     GENDERS,
     Words,
+    find_labelled,
     kept_by_graph,
     leads_to_agent,
     singularize,
@@ -317,6 +318,7 @@ def has_neighbour_of_two_types(kg: Graph, vertices: Vertices) -> bool:
     return kg.ask(f"ASK {{ {values} {neighbours} {typed} }}")
 
 
+@kept_by_graph
 def predicates_within_two_steps(kg: Graph, vertices: Vertices) -> Collection[str]:
     """Return the names of the predicates one or two triples away from vertices, in any direction.
 
@@ -605,7 +607,7 @@ def find_kind(kg: Graph, name: str) -> str:
     "" if the graph does not tell or does not have the name as a label, or for what people call he,
     she or it.
     """
-    vertices: tuple[URIRef, ...] = tuple(kg.exact([name]).get(name, ()))
+    vertices = find_labelled(kg, name)
     if not vertices:
         return ""
     class_words: set[str] = set()
@@ -632,7 +634,7 @@ GENDER_NAMES = ("gender", "sex")
 @kept_by_graph
 def find_gender(kg: Graph, name: str) -> str:
     """Return "she" or "he", as the graph says of the gender of a person; "" if it does not."""
-    vertices: Vertices = tuple(kg.exact([name]).get(name, ()))
+    vertices = find_labelled(kg, name)
     predicates = fetch_predicates(kg, vertices)
     genders = [each.iri for each in predicates if each.name in GENDER_NAMES]
     values = fetch_values(kg, vertices, genders)

@@ -87,6 +87,7 @@ from kgwb.llm.rules.words import (
     are_kin,
     bracketed_mentions,
     compare_wordings,
+    find_labelled,
     find_mentions,
     find_wording,
     has_word_of_stem,
@@ -169,7 +170,7 @@ def _find_words(question: str, kg: Graph | None) -> _NamedQuestion:
     """Return a question with its words and names."""
     text = remove_filler_phrases(question)
     tokens = tokenize(text)
-    mentions = find_named(text, kg)
+    mentions = find_mentions(text, kg) if kg is None else _find_named(kg, text)
     words = words_without_names(mentions, tokens)
     return _NamedQuestion(text, tokens, mentions, words)
 
@@ -242,16 +243,11 @@ def _pattern_of(reading: ParsedQuestion, kg: Graph, embeddings: Embeddings) -> s
         if reading.target not in (subject, object_):
             continue
         name = object_ if subject == reading.target else subject
-        ends = _vertices_of(Mention(0, 1, name), kg)
+        ends = _vertices_of(kg, name)
         similar = predicates_like(relation, fetch_predicates(kg, ends), embeddings)
         things = _fetch_things_at(kg, ends, similar)
         return values_clause("?s", things) if things else ""
     return ""
-
-
-def _vertices_of(mention: Mention, kg: Graph) -> Vertices:
-    """Return the vertices of one name; () if the graph does not have it."""
-    return find_vertices([mention], kg).get(mention, ())
 
 
 def _fetch_things_at(kg: Graph, vertices: Vertices, predicates: Predicates) -> tuple[URIRef, ...]:
@@ -476,13 +472,13 @@ def can_be_answered(question: str, kg: Graph, embeddings: Embeddings) -> bool:
 def _has_relation(question: str, kg: Graph, embeddings: Embeddings) -> bool:
     """Return whether a question is read as triples, and its only name has the relation that leads from it."""
     reading = ground_question(question, kg, embeddings)
-    mentions = find_named(question, kg)
+    mentions = _find_words(question, kg).mentions
     if reading.kind == "boolean" or len(mentions) != 1:
         return bool(reading.facts)
     if not reading.facts:
         return False
     [_, relation, _] = reading.facts[0]
-    ends = _vertices_of(mentions[0], kg)
+    ends = _vertices_of(kg, mentions[0].text)
     return bool(predicates_like(relation, fetch_predicates(kg, ends), embeddings))
 
 
@@ -546,7 +542,7 @@ def _read_class(question: str, kg: Graph) -> Read | None:
     name = " ".join(word for word in others if word and word not in en.DETERMINERS)
     if first not in en.BE_FORMS or name not in names_of_classes(kg):
         return None
-    if not fetch_class_names(kg, _vertices_of(thing, kg)):
+    if not fetch_class_names(kg, _vertices_of(kg, thing.text)):
         return None
     fact = (thing.text, CLASS_RELATION, name)
     return ParsedQuestion((fact,), thing.text, "boolean"), Unread()
@@ -632,7 +628,7 @@ def _read_two_steps(
     noun = _noun_of_name(words, mention)
     if noun is None:
         return None
-    ends = _vertices_of(mention, kg)
+    ends = _vertices_of(kg, mention.text)
     predicate = _predicate_said_by(words[noun], fetch_predicates(kg, ends))
     if predicate is None:
         return None
@@ -777,18 +773,13 @@ NICKNAME = "nickname"
 """A word that is kin of the predicates that lead to other names of a thing."""
 
 
-def find_named(question: str, kg: Graph | None) -> Mentions:
+@kept_by_graph
+def _find_named(kg: Graph, question: str) -> Mentions:
     """Return the names in a question, each with the words beside it that say its class.
 
     "The Polar Carrier ship" and "purchase order 12" are names with their classes. A thing that is
     called by another name of it has its label. They are kept for the questions asked last.
     """
-    return find_mentions(question, kg) if kg is None else _find_named(kg, question)
-
-
-@kept_by_graph
-def _find_named(kg: Graph, question: str) -> Mentions:
-    """Return the names in a question with the words for their classes."""
     words = [token.lowercase for token in tokenize(question)]
     year = "".join(YEAR.findall(question)[:1])
     named = []
@@ -801,7 +792,7 @@ def _find_named(kg: Graph, question: str) -> Mentions:
             continue
         start = mention.start
         end = mention.end
-        class_names = fetch_class_names(kg, _vertices_of(mention, kg))
+        class_names = fetch_class_names(kg, _vertices_of(kg, mention.text))
         for name in with_superclasses(kg, class_names):
             class_words = list(words_of(name))
             size = len(class_words)
@@ -819,7 +810,7 @@ def _with_label(mention: Mention, year: str, kg: Graph) -> Mention:
     A part of a label with the year of the question is that label.
     """
     name = mention.text
-    if kg.exact([name]):
+    if find_labelled(kg, name):
         return mention
     if year:
         hits = kg.search(f"{name} {year}", MAX_PARTIAL_MATCHES).hits
@@ -832,28 +823,32 @@ def _with_label(mention: Mention, year: str, kg: Graph) -> Mention:
         if are_kin(NICKNAME, predicate_name):
             subjects.update(match.subjects)
     labels = list(kg.names(sorted(subjects)).values())
-    if len(labels) == 1 and len(kg.exact(labels).get(labels[0], ())) == 1:
+    if len(labels) == 1 and len(find_labelled(kg, labels[0])) == 1:
         return mention._replace(text=labels[0])
     return mention
 
 
 def find_vertices(mentions: Mentions, kg: Graph) -> dict[Mention, Vertices]:
-    """Return the vertices of each name that the graph has, by name.
+    """Return the vertices of each name that the graph has, by name. Names that are not found are left out."""
+    vertices_of = {}
+    for mention in mentions:
+        vertices = _vertices_of(kg, mention.text)
+        if vertices:
+            vertices_of[mention] = vertices
+    return vertices_of
+
+
+@kept_by_graph
+def _vertices_of(kg: Graph, name: str) -> Vertices:
+    """Return the vertices of a name; () if the graph does not have it.
 
     They are those with the name as their label, else the values that are this text, else those with
-    a label that begins or ends with it. Names that are not found are left out.
+    a label that begins or ends with it.
     """
-    if not mentions:
-        return {}
-    exact = kg.exact([mention.text for mention in mentions])
-    vertices_of: dict[Mention, Vertices] = {}
-    for mention in mentions:
-        vertices: Collection[Term] = exact.get(mention.text, ())
-        vertices = vertices or [each.value for each in find_exact_values(kg, [mention.text])]
-        vertices = vertices or _find_partial_matches(mention.text, kg)
-        if vertices:
-            vertices_of[mention] = tuple(dict.fromkeys(vertices))
-    return vertices_of
+    vertices: Collection[Term] = find_labelled(kg, name)
+    vertices = vertices or [each.value for each in find_exact_values(kg, [name])]
+    vertices = vertices or _find_partial_matches(name, kg)
+    return tuple(dict.fromkeys(vertices))
 
 
 def _find_partial_matches(name: str, kg: Graph) -> list[URIRef]:
@@ -903,7 +898,7 @@ def find_unclear_name(
         if not vertices_of:
             hits = kg.search(mention.text, MAX_TIED_LABELS).hits
             label_of = {hit.iri: hit.label for hit in hits if hit.score == hits[0].score}
-        elif len(vertices) > 1 and not kg.exact([mention.text]):
+        elif len(vertices) > 1 and not find_labelled(kg, mention.text):
             label_of = kg.names([vertex for vertex in vertices if isinstance(vertex, URIRef)])
         labels = sorted(set(label_of.values()))
         if len(labels) < 2:

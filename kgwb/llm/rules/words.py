@@ -18,6 +18,8 @@ from itertools import chain
 from typing import Concatenate, Literal, NamedTuple, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary, ref
 
+from rdflib import URIRef
+
 from kgwb import disk
 from kgwb.kg.base import Direction, Graph
 from kgwb.kg.label_search import normalize
@@ -393,6 +395,12 @@ def kept_by_graph(
         return find_kept(*args, **kwargs)
 
     return find_once
+
+
+@kept_by_graph
+def find_labelled(kg: Graph, name: str) -> tuple[URIRef, ...]:
+    """Return the things that have a name as their label."""
+    return tuple(kg.exact([name]).get(name, ()))
 
 
 BRACKETED_NAME = re.compile(r"\[([^\[\]]+)\]")
