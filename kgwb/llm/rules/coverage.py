@@ -112,9 +112,7 @@ class Coverage(QuestionWords):
         names: list[str] = []
         for predicate in asked:
             names += [predicate.name, predicate.inverse_name, *predicate.inner_predicates]
-        if not self.is_lookup:
-            names += predicates_within_two_steps(kg, self.vertices)
-        self.predicate_names = list(dict.fromkeys(names))
+        self.near_names = dict.fromkeys(filter(None, names))
         self.value_types = sorted(types_of(asked))
 
     def _chosen_predicates(self) -> Predicates:
@@ -432,24 +430,33 @@ class Coverage(QuestionWords):
         must stand in the name of a predicate.
         """
         word = self.words[position]
-        is_owned = self.words[max(position - 1, 0)] == "whose"
-        own_classes = fetch_class_names(self.kg, self.vertices) if is_owned else ()
-        if is_comparing(word) or self._is_any_class(word, own_classes):  # whose boat is X
+        is_owner = self.words[max(position - 1, 0)] == "whose" and self._is_own_class(word)
+        if is_comparing(word) or is_owner:  # whose boat is X
             return self._stands_in_predicate(word)
+        is_time_or_place = word in en.TIME_WORDS or word in en.PLACE_WORDS
+        is_read = is_time_or_place or word in SHARING_WORDS or self._is_read_relation(word)
+        is_read = is_read and not self.is_lookup
         threshold = MIN_RELATION_SIMILARITY
         if not self.is_lookup or self.is_asked_noun(position):
             threshold = MIN_PREDICATE_SIMILARITY
-        if self._is_like_predicate(position, threshold) or self._is_class(position):
+        # What takes no further query is tried first.
+        is_read = is_read or self._is_any_class(word, self.value_types)
+        is_read = is_read or self._is_like_predicate(position, threshold, self.near_names)
+        is_read = is_read or self._is_class(word)
+        if is_read or self._is_like_predicate(position, threshold, self._find_far_names()):
             return True
-        if word in en.TIME_WORDS or word in en.PLACE_WORDS:
-            is_asked_time = self.kind == "a time" and singularize(word) in en.TIME_WORDS
-            return is_asked_time or not self.is_lookup
+        if is_time_or_place:
+            return self.kind == "a time" and singularize(word) in en.TIME_WORDS
         is_maker = any(says_maker(word, each) for each in self.chosen)
         if self._describes_name(position) or (is_maker and self._is_fully_named()):
             return True
         if self.is_lookup:
             return self._is_class_of_untyped(position)
-        return word in SHARING_WORDS or self._is_read_relation(word) or self._is_label(word)
+        return self._is_label(word)
+
+    def _is_own_class(self, word: str) -> bool:
+        """Return whether a word means a class of the names."""
+        return self._is_any_class(word, fetch_class_names(self.kg, self.vertices))
 
     def _is_class_of_untyped(self, position: int) -> bool:
         """Return whether a word says of what class the values are that the question names itself.
@@ -483,20 +490,25 @@ class Coverage(QuestionWords):
                 return False
         return has_text_with(self.kg, self.vertices, word)
 
+    def _find_far_names(self) -> Iterable[str]:
+        """Return the names of further predicates that words may ask for: those within two triples."""
+        return () if self.is_lookup else predicates_within_two_steps(self.kg, self.vertices)
+
     def _stands_in_predicate(self, word: str) -> bool:
         """Return whether a word is one of the words of a predicate's name, in normal form."""
-        return any(word in words_of(name) for name in self.predicate_names)
+        names = chain(self.near_names, self._find_far_names())
+        return any(word in words_of(name) for name in names)
 
-    def _is_like_predicate(self, position: int, threshold: float) -> bool:
-        """Return whether a word, alone or with a neighbour, is like a predicate's name.
+    def _is_like_predicate(self, position: int, threshold: float, names: Iterable[str]) -> bool:
+        """Return whether a word, alone or with a neighbour, is like one of some names of predicates.
 
         It is if they have a stem in common, or if their similarity reaches ``threshold`` and no two
         words of them are rivals.
         """
-        for phrase in self._phrases_at(position):
-            for name in self.predicate_names:
-                if self._is_like(phrase, name, threshold):
-                    return True
+        phrases = self._phrases_at(position)
+        for name in names:
+            if any(self._is_like(phrase, name, threshold) for phrase in phrases):
+                return True
         return False
 
     def _is_like(self, phrase: str, name: str, threshold: float) -> bool:
@@ -518,18 +530,14 @@ class Coverage(QuestionWords):
                 return False
         return max_similarity(phrase, [name], self.embeddings) >= threshold
 
-    def _is_class(self, position: int) -> bool:
-        """Return whether the word at a position names a class of the names or of the values.
+    def _is_class(self, word: str) -> bool:
+        """Return whether a word names a class of the names, or is most like one of theirs or of the values.
 
         It does if a class is like it, and no other class of the graph is more like it. A word
         between a determiner and a name without a class in the graph does as well ("the contract
         X").
         """
-        word = self.words[position]
-        if self._is_any_class(word, self.value_types):
-            return True
-        own_classes = fetch_class_names(self.kg, self.vertices)
-        if self._is_any_class(word, own_classes):
+        if self._is_own_class(word):
             return True
         if word in RELATION_PHRASES or en.is_verb(word):
             return False
@@ -537,7 +545,7 @@ class Coverage(QuestionWords):
         classes = sorted(names_of_classes(self.kg))
         likeness = max_similarity(word, classes, self.embeddings)
         required = min(max(likeness, MIN_RELATION_SIMILARITY), LIKE_CLASS_SIMILARITY)
-        expected = [*self.value_types, *own_classes]
+        expected = [*self.value_types, *fetch_class_names(self.kg, self.vertices)]
         return max_similarity(word, expected, self.embeddings) >= required
 
     def _is_read_relation(self, word: str) -> bool:
@@ -566,7 +574,7 @@ class Coverage(QuestionWords):
             pair = "_".join(self.words[position : position + 2])
             names_relation = pair in RELATION_PHRASES or word in RELATION_PHRASES
             if self._is_content(position) or names_relation:
-                if self._is_like_predicate(position, MIN_PREDICATE_SIMILARITY):
+                if self._is_like_predicate(position, MIN_PREDICATE_SIMILARITY, self.near_names):
                     return True
                 if self._is_any_class(word, types):
                     return True
