@@ -507,8 +507,9 @@ class Coverage(QuestionWords):
         """
         phrases = self._phrases_at(position)
         for name in names:
-            if any(self._is_like(phrase, name, threshold) for phrase in phrases):
-                return True
+            for phrase in phrases:
+                if self._is_like(phrase, name, threshold):
+                    return True
         return False
 
     def _is_like(self, phrase: str, name: str, threshold: float) -> bool:
