@@ -8,6 +8,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice, product
+from typing import NamedTuple
 
 from rdflib import Literal, URIRef
 from rdflib.namespace import XSD
@@ -62,7 +63,18 @@ from kgwb.systems.chatty_kg.relation_linking import (
 )
 from kgwb.systems.chatty_kg.settings import ChattySettings
 
-Combination = tuple[RankedPredicate, ...]
+
+class _Choice(NamedTuple):
+    """A predicate that a fact may have, with what a query of it needs. It is in many combinations."""
+
+    predicate: RankedPredicate
+    iri: str
+    is_incoming: bool
+    patterns: Sequence[TriplePattern]
+    class_filter: str
+
+
+Combination = tuple[_Choice, ...]
 """One predicate for each fact, in the order of the facts."""
 MAX_COMBINATIONS = 20_000
 """Combinations that are considered before truncation: each fact of a QIR multiplies them."""
@@ -113,16 +125,17 @@ def generate_queries(qir: QIR, linked: LinkingResult, run: Run) -> GeneratedQuer
     if not relations or is_incomplete:
         return GeneratedQueries((), 0)
 
-    choices = [relation.predicates for relation in relations]
+    terms = assign_terms(qir, linked.links)
+    choices = [_choices_of(relation, terms) for relation in relations]
     total = math.prod(map(len, choices))
     combinations: Iterable[Combination] = islice(product(*choices), MAX_COMBINATIONS)
     if settings.query_order == "by_score":
         combinations = heapq.nsmallest(settings.query_num, combinations, key=_sort_key)
-    terms = assign_terms(qir, linked.links)
     restrictions = find_restrictions(linked.links, terms)
+    named_filters = _exclude_named(qir, terms, settings)
     kept: dict[str, CandidateQuery] = {}
     for combination in combinations:
-        query = _build_query(qir, relations, combination, terms, restrictions, settings)
+        query = _build_query(qir, combination, restrictions, named_filters, settings)
         if settings.wording_decides_direction and _joins_opposite_facts(query, combination):
             continue
         kept.setdefault(query.sparql, query)
@@ -133,68 +146,77 @@ def generate_queries(qir: QIR, linked: LinkingResult, run: Run) -> GeneratedQuer
     return GeneratedQueries(tuple(kept.values()), total)
 
 
+def _choices_of(relation: LinkedRelation, terms: TermByEnd) -> list[_Choice]:
+    """Return the predicates of a relation, in their order, with their patterns (``make_patterns``)."""
+    choices = []
+    for predicate in relation.predicates:
+        patterns, class_filter = make_patterns(relation.fact, predicate, terms)
+        is_incoming = predicate.direction == "in"
+        choice = _Choice(predicate, str(predicate.iri), is_incoming, patterns, class_filter)
+        choices.append(choice)
+    return choices
+
+
 def _joins_opposite_facts(query: CandidateQuery, combination: Combination) -> bool:
     """Return whether two facts became one triple pattern, because one of them is read backwards.
 
     Of "a stands in for b" and "b stands in for a", only one would be left then.
     """
-    expected = 0
-    iris = set()
-    directions = set()
-    for predicate in combination:
-        expected += 1 if predicate.onward is None else 2
-        iris.add(predicate.iri)
-        directions.add((predicate.iri, predicate.direction))
-    return len(query.patterns) < expected and len(iris) < len(directions)
+    expected = sum(len(choice.patterns) for choice in combination)
+    if len(query.patterns) == expected:
+        return False
+    iris = {choice.iri for choice in combination}
+    directions = {(choice.iri, choice.is_incoming) for choice in combination}
+    return len(iris) < len(directions)
 
 
 def _sort_key(combination: Combination) -> tuple[float, list[str], list[bool]]:
     """Return a key that sorts combinations by score, the highest first, then by IRIs, then "out" first."""
     score = score_combination(combination)
-    iris = [str(predicate.iri) for predicate in combination]
-    incoming = [predicate.direction == "in" for predicate in combination]
+    iris = [choice.iri for choice in combination]
+    incoming = [choice.is_incoming for choice in combination]
     return -score, iris, incoming
 
 
-def score_combination(combination: Sequence[RankedPredicate]) -> float:
+def score_combination(combination: Combination) -> float:
     """Return the geometric mean of the similarities, each taken as at least MIN_FACTOR."""
-    factors = [max(predicate.similarity, MIN_FACTOR) for predicate in combination]
+    factors = [max(choice.predicate.similarity, MIN_FACTOR) for choice in combination]
     return math.prod(factors) ** (1 / len(factors))
 
 
 def _build_query(
     qir: QIR,
-    relations: Sequence[LinkedRelation],
     combination: Combination,
-    terms: TermByEnd,
     restrictions: Mapping[str, str],
+    named_filters: str,
     settings: ChattySettings,
 ) -> CandidateQuery:
     """Return the query of a combination of predicates: an ASK for a boolean question, else a SELECT.
 
     It selects the distinct values of the target or of the columns. A pattern or filter that several
-    facts have is written once. ``restrictions`` are those of ``find_restrictions``. Its score is
-    that of the combination, rounded to four digits.
+    facts have is written once. ``restrictions`` are those of ``find_restrictions``, and
+    ``named_filters`` those of ``_exclude_named``. Its score is that of the combination, rounded to
+    four digits.
     """
     patterns: dict[TriplePattern, None] = {}
     filters: dict[str, None] = {}
-    for relation, predicate in zip(relations, combination, strict=True):
-        fact_patterns, class_filter = make_patterns(relation.fact, predicate, terms)
-        patterns.update(dict.fromkeys(fact_patterns))
-        filters[class_filter] = None
+    for choice in combination:
+        patterns.update(dict.fromkeys(choice.patterns))
+        filters[choice.class_filter] = None
+    where = patterns_to_sparql(patterns)
     filter_text = "".join(filters) + restrict(patterns, restrictions)
     if qir.kind == "boolean" and settings.refuses_stored_false:
         filter_text += _refuse_stored_false(tuple(patterns))
-    filter_text += _exclude_named(qir, terms, settings)
-    filter_text += _write_comparisons(qir, f"{patterns_to_sparql(patterns)} {filter_text}")
+    filter_text += named_filters
+    filter_text += _write_comparisons(qir, f"{where} {filter_text}")
     head = f"SELECT DISTINCT {' '.join(qir.selected)} WHERE"
     if qir.kind == "boolean":
         head = "ASK"
-    body = f"{patterns_to_sparql(patterns)} {filter_text}".strip()
+    body = f"{where} {filter_text}".strip()
     return CandidateQuery(
         sparql=f"{head} {{ {body} }}",
         patterns=tuple(patterns),
-        predicates=tuple(predicate.name for predicate in combination),
+        predicates=tuple(choice.predicate.name for choice in combination),
         score=round(score_combination(combination), 4),
         filters=filter_text,
     )
