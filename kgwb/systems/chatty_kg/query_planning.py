@@ -68,6 +68,8 @@ class _Choice(NamedTuple):
     """A predicate that a fact may have, with what a query of it needs. It is in many combinations."""
 
     predicate: RankedPredicate
+    factor: float
+    """Its similarity, but at least MIN_FACTOR."""
     iri: str
     is_incoming: bool
     patterns: Sequence[TriplePattern]
@@ -151,9 +153,10 @@ def _choices_of(relation: LinkedRelation, terms: TermByEnd) -> list[_Choice]:
     choices = []
     for predicate in relation.predicates:
         patterns, class_filter = make_patterns(relation.fact, predicate, terms)
+        factor = max(predicate.similarity, MIN_FACTOR)
         is_incoming = predicate.direction == "in"
-        choice = _Choice(predicate, str(predicate.iri), is_incoming, patterns, class_filter)
-        choices.append(choice)
+        iri = str(predicate.iri)
+        choices.append(_Choice(predicate, factor, iri, is_incoming, patterns, class_filter))
     return choices
 
 
@@ -179,8 +182,8 @@ def _sort_key(combination: Combination) -> tuple[float, list[str], list[bool]]:
 
 
 def score_combination(combination: Combination) -> float:
-    """Return the geometric mean of the similarities, each taken as at least MIN_FACTOR."""
-    factors = [max(choice.predicate.similarity, MIN_FACTOR) for choice in combination]
+    """Return the geometric mean of the factors."""
+    factors = [choice.factor for choice in combination]
     return math.prod(factors) ** (1 / len(factors))
 
 

@@ -498,14 +498,15 @@ def _turn_to_wording(ranked: Iterable[RankedPredicate], relation: str) -> list[R
     found = {(predicate.iri, predicate.direction) for predicate in ranked}
     turned = []
     for predicate in ranked:
-        direction = predicate.direction
-        similarity = predicate.similarity
         wording = compare_wordings(relation, predicate.name)
-        if direction != wording.direction and (predicate.iri, wording.direction) in found:
-            similarity = round(similarity * WRONG_DIRECTION_FACTOR, 4)
-        elif wording.certainty == "certain":
-            direction = wording.direction
-        turned.append(replace(predicate, direction=direction, similarity=similarity))
+        read = predicate
+        if predicate.direction != wording.direction:
+            if (predicate.iri, wording.direction) in found:
+                similarity = round(predicate.similarity * WRONG_DIRECTION_FACTOR, 4)
+                read = replace(predicate, similarity=similarity)
+            elif wording.certainty == "certain":
+                read = replace(predicate, direction=wording.direction)
+        turned.append(read)
     return turned
 
 
