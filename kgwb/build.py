@@ -275,7 +275,7 @@ if TYPE_CHECKING:
     from kgwb.kg.survey_records import ClassGroup, Survey
     from kgwb.kg.survey_text import SurveyWriter, writer_of_survey
     from kgwb.llm.rules.classes import CLASS_RELATION
-    from kgwb.llm.rules.predicates import fetch_classes_of_graph, find_gender, find_kind
+    from kgwb.llm.rules.predicates import fetch_classes_of_graph, find_gender, find_kind, is_called
     from kgwb.llm.rules.reading import (
         can_be_answered,
         find_not_understood,
@@ -525,6 +525,7 @@ __all__ = [
     "highlight_words",
     "inspect_result",
     "is_amount",
+    "is_called",
     "is_decided_unasked",
     "is_exact_match",
     "is_number",
@@ -650,7 +651,7 @@ _IMPORTED_ON_USE = {
     "kgwb.kg.survey_records": "ClassGroup Survey",
     "kgwb.kg.survey_text": "SurveyWriter writer_of_survey",
     "kgwb.llm.rules.classes": "CLASS_RELATION",
-    "kgwb.llm.rules.predicates": "fetch_classes_of_graph find_gender find_kind",
+    "kgwb.llm.rules.predicates": "fetch_classes_of_graph find_gender find_kind is_called",
     "kgwb.llm.rules.reading": (
         "can_be_answered find_not_understood ground_question read_with_doubts"
     ),

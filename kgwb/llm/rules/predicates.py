@@ -24,7 +24,9 @@ from kgwb.llm.rules.grammar import IS_A_RELATION, expected_value_type
 from kgwb.llm.rules.words import (
     GENDERS,
     Words,
+    are_kin,
     find_labelled,
+    has_word_of_stem,
     kept_by_graph,
     leads_to_agent,
     singularize,
@@ -625,6 +627,14 @@ def find_kind(kg: Graph, name: str) -> str:
         return "place"
     is_unclear = not class_words or any(map(leads_to_agent, class_words))  # an examiner, a river
     return "" if is_unclear else "thing"
+
+
+@kept_by_graph
+def is_called(kg: Graph, name: str, noun: str) -> bool:
+    """Return whether a noun says a class of a thing, or a superclass: "that company" of an organization."""
+    vertices: Vertices = tuple(kg.exact([name]).get(name, ()))
+    classes = with_superclasses(kg, fetch_class_names(kg, vertices))
+    return any(has_word_of_stem(each, noun) or are_kin(noun, normalize(each)) for each in classes)
 
 
 GENDER_NAMES = ("gender", "sex")

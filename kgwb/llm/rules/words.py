@@ -729,7 +729,8 @@ SIBILANT_PLURAL = re.compile(r"((?<=ss|ch|sh)|(?<=x))es$")
 AGENT_NOUN = re.compile(r"\w{3,}(or|er|ist|ian)")
 COMPARATIVES = LEXICON["directions"]["comparatives"].split()
 NOT_AGENT_NOUN = re.compile(
-    r"\w*(mother|father|brother)|sister|daughter|number|member|character|partner|paper|power|"
+    r"\w*(mother|father|brother)|sister|daughter|number|member|character|partner|paper|power|tower"
+    r"|river|water|letter|order|sensor|motor|tractor|computer|container|floor|door|chamber|chapter|"
     + "|".join(COMPARATIVES)
 )
 """Words that end like the name of an agent but are none."""

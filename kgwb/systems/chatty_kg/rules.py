@@ -29,7 +29,9 @@ from kgwb.build import (
     find_mentions,
     find_similar_predicates,
     ground_question,
+    is_called,
     is_verb,
+    leads_to_agent,
     read_with_doubts,
     tokenize,
 )
@@ -58,33 +60,32 @@ ACTIVE_WHO_QUESTION = re.compile(r"^who (?P<verb>\w+) (?P<object>.*?)[?!. ]*$", 
 TYPE_NOUNS = "film|movie|book|novel|series|paper|article|song|album|car|model"
 INSERTION_POINT = re.compile(rf"\bthe ({TYPE_NOUNS})\b(?! of)|(?<![?!. ])(?=[?!. ]*$)", re.I)
 """Where a name is inserted in a question without one: after "the film", else at the end."""
-ASKS_FOR_PERSON = re.compile(
-    r"^(by )?(whom?|(which|what) (?!paper|number|river)\w*(or|er|ist|ian|man)s?)\b", re.I
-)
+PERSON_OPENING = re.compile(r"(?:by )?(?:whom?|(?:which|what) (\w+))\b", re.I)
 ASKS_FOR_THING = re.compile(rf"^(\w+ )?(which|what) (?!({'|'.join(AUXILIARIES)})\b)\w", re.I)
-OPENINGS_OF_UNKNOWN = {
-    "person": ASKS_FOR_PERSON,
-    "thing": ASKS_FOR_THING,
-    "place": ASKS_FOR_THING,
-    "several": ASKS_FOR_THING,
-}
-"""By the kind of a pronoun, the beginning of a question that asks for what it may stand for."""
+"""The beginning of a question that asks for what "it", "there" or "they" may stand for."""
 ASKS_HOW_MANY = re.compile(
     r"(and )?how many( of (them|these|those))?( (are|were) (there|they|those))?\W*", re.I
 )
 COUNTED_OPENING = re.compile(
-    rf"^(?:who (?:are|were) the (\w+s )|who |(?:which|what) (?!(?:{'|'.join(AUXILIARIES)})\b)((?:\w+ )?\w+s ))",
+    rf"^(?:who (?:are|were) the (\w+s )|who |(?:which|what) (?!(?:{'|'.join(AUXILIARIES)})\b)((?:\w+ )?\w+s )"
+    r"|(?:list|name|show me|give me)(?: all)?(?: the)? (\w+s )(?:(?:that|which|who) )?)",
     re.I,
 )
 """The beginning of a question whose answers can be counted."""
 SELECTS_FROM_THEM = re.compile(
-    r"(and )?((which|who|what|(?P<many>how many))( ones?)? of (them|these|those)|which ones?)"
-    r"( (?!is|was|has|does)\w+s)?(?= )",
+    r"(and )?((which|who|what|(?P<many>how many))( ones?)?"
+    r" of (them|(these|those)( \w+s(?= (are|is|was|were|have|has|can|do)\b))?)"
+    r"|which ones?|which(?= (is|was|are|were)( the)?( most| least)? \w+\W*$))(?= )",
     re.I,
 )
-"""The beginning of a question for some of the answers: "which of them are"."""
+"""The beginning of a question for some of the answers: "which of them are", "which is the oldest"."""
 ASKS_OF_EACH = re.compile(r"(who|whom|what|which)\b(?!.* (of them|both|common|together)\b)", re.I)
 """A question that is answered for each of several things, one by one."""
+EACH_ALONE = re.compile(r"\beach(?: one)?(?=[?!. ]*$)", re.I)
+DEFINITE_NOUN = re.compile(
+    r"(?<!^who is )(?<!^what is )\b(the|this|that) (\w*[a-rt-z])\b(?! of\b)", re.I
+)
+"""A thing that was named before, called by its class: "how long is the ferry", "that company"."""
 ORDINALS_IN_ORDER = "first second third fourth fifth".split()
 ORDINAL_ONE = re.compile(rf"\bthe ({'|'.join(ORDINALS_IN_ORDER)}) one\b", re.I)
 YEAR = re.compile(r"\b\d{4}\b")
@@ -265,14 +266,17 @@ def rephrase_question(
     if selected and _has_answer(selected, kg, embeddings):
         return {"question": selected}
     shortened = FOLLOW_UP_OPENING.sub("", question)
-    tokens = tokenize(shortened)
+    shortened = EACH_ALONE.sub("each of them", shortened)
+    shortened = _name_what_is_called(shortened, dialogue, kg)
     mentions = find_mentions(shortened, kg)
+    tokens = tokenize(shortened)
     outside = set(range(len(tokens)))
     for mention in mentions:
         outside.difference_update(range(mention.start, mention.end))
 
     words = {tokens[position].lowercase for position in outside}
-    pronouns = [place for place in sorted(outside) if _pronoun_kind(tokens, place)]
+    kinds = _find_pronouns(tokens, sorted(outside))
+    pronouns = list(kinds)
     has_verb = any(map(is_verb, words)) or not AUXILIARIES.isdisjoint(words)
     is_fragment = not has_verb and (bool(mentions) or pronouns in ([], [0]))
     asked_before = set(asked.casefold().split())
@@ -291,7 +295,7 @@ def rephrase_question(
     # From right to left, so that the positions of the tokens before a pronoun stay
     for place in reversed(pronouns):
         options = []
-        kind = _pronoun_kind(tokens, place)
+        kind = kinds[place]
         for names in _find_referents(dialogue, kind, kg, tokens[place].lowercase):
             name = _join_names(names)
             if len(names) > 1 and ASKS_OF_EACH.match(shortened):
@@ -326,20 +330,23 @@ def _select_from_answers(question: str, dialogue: Dialogue) -> str:
     """Return a question for those of the latest answers that a question selects: "which of them are red".
 
     It is the question that they answer, with what is said of them: "which carpets did X weave and
-    are red". "" if the question does not select, or their question has no noun for them.
+    are red". "" if the question does not select, or counts what their question has no noun for.
     """
     selecting = SELECTS_FROM_THEM.match(question)
     several = [turn for turn in dialogue if len(turn["answers"]) > 1]
     if selecting is None or not several:
         return ""
     asked: str = several[-1]["question"].rstrip("?!. ")
-    opening = COUNTED_OPENING.match(asked)
-    if opening is None:
-        return ""
     if selecting["many"]:
-        noun = opening[1] or opening[2] or "people "
+        opening = COUNTED_OPENING.match(asked)
+        if opening is None:
+            return ""
+        noun = opening[1] or opening[2] or opening[3] or "people "
         asked = f"How many {noun}{asked[opening.end() :]}"
-    return f"{asked} and{question[selecting.end() :]}"
+    said = question[selecting.end() :].strip()
+    verb, _, _ = said.partition(" ")
+    joint = "and" if verb in AUXILIARIES else "and do"
+    return f"{asked} {joint} {said}"
 
 
 def rephrase_published(
@@ -405,7 +412,8 @@ def _replace_pronoun(question: str, tokens: Sequence[Token], position: int, name
     """
     pronoun = tokens[position]
     following = tokens[position + 1 : position + 2]
-    if _pronoun_kind(tokens, position) == "place":
+    is_joined = position > 0 and tokens[position - 1].lowercase in PREPOSITIONS
+    if _pronoun_kind(tokens, position) == "place" and not is_joined:
         name = f"in {name}"
     end = pronoun.end
     if following and pronoun.lowercase in POSSESSIVE_PRONOUNS:
@@ -418,6 +426,36 @@ def _replace_pronoun(question: str, tokens: Sequence[Token], position: int, name
 def _is_verb_form(token: Token) -> bool:
     """Return whether a word is a verb or an auxiliary, which a demonstrative does not belong to."""
     return is_verb(token.lowercase) or token.lowercase in AUXILIARIES
+
+
+def _find_pronouns(tokens: Sequence[Token], places: Sequence[int]) -> dict[int, str]:
+    """Return the kind of each pronoun at some places; beside "there", "it" is none: "how cold is it there"."""
+    kinds = {}
+    for place in places:
+        kind = _pronoun_kind(tokens, place)
+        if kind:
+            kinds[place] = kind
+    if "place" in kinds.values():
+        kinds = {place: kind for place, kind in kinds.items() if tokens[place].lowercase != "it"}
+    return kinds
+
+
+def _name_what_is_called(question: str, dialogue: Dialogue, kg: Graph | None) -> str:
+    """Return a question with the latest thing that its DEFINITE_NOUN calls by a class in the noun's place.
+
+    Beside a name, "the ferry" may be another one. Of several answers of one turn none is meant.
+    """
+    noun = DEFINITE_NOUN.search(question)
+    if kg is None or noun is None or (noun[1] == "the" and find_mentions(question, kg)):
+        return question
+    for turn in reversed(dialogue):
+        for names in (turn["answers"], turn.get("about", ())):
+            called: list[str] = [name for name in names if is_called(kg, name, noun[2])]
+            if len(called) == 1:
+                return question[: noun.start()] + called[0] + question[noun.end() :]
+            if called:
+                return question
+    return question
 
 
 def _find_answer_at(ordinal: str, dialogue: Dialogue) -> str:
@@ -512,10 +550,13 @@ def _find_referents(
     """
     persons: set[str] = set()
     for turn in dialogue:
-        if ASKS_FOR_PERSON.match(turn["question"]):
+        if _asks_for_person(turn["question"]):
             persons.update(turn["answers"])
     for turn in reversed(dialogue):
-        if not turn["answers"] and (OPENINGS_OF_UNKNOWN[kind].match(turn["question"])):
+        asks_for_kind = bool(ASKS_FOR_THING.match(turn["question"]))
+        if kind == "person":
+            asks_for_kind = _asks_for_person(turn["question"])
+        if asks_for_kind and not turn["answers"]:
             return []
         asked_kind = _kind_asked_for(turn["question"])
         said = _without_other_gender(turn["answers"], pronoun, kg)
@@ -550,17 +591,15 @@ def _select_fitting(
 
     What the graph does not tell the kind of is a person if it is one of ``persons``, the answers to
     questions for a person, else of the kind ``asked_kind``. What is of no known kind fits every
-    pronoun, and a person is neither "it" nor "there".
+    pronoun, and a person is neither "it" nor "there": but who makes something may be a company.
     """
     fitting = []
     for name in names:
-        own_kind = asked_kind
-        if name in persons:
-            own_kind = "person"
-        if kg is not None:
-            own_kind = find_kind(kg, name) or own_kind
+        known = _find_kind(name, kg)
+        own_kind = known or ("person" if name in persons else asked_kind)
         if kind in ("thing", "place"):
-            fits = own_kind != "person"
+            may_be_firm = kind == "thing" and kg is not None and not known
+            fits = own_kind != "person" or may_be_firm
         else:
             fits = kind == "several" or own_kind in ("", kind)
         if fits:
@@ -621,7 +660,16 @@ def _kind_asked_for(question: str) -> str:
     """Return whether a question asks for a "person" or a "place"; "" for anything else."""
     if question.casefold().startswith("where"):
         return "place"
-    return "person" if ASKS_FOR_PERSON.match(question) else ""
+    return "person" if _asks_for_person(question) else ""
+
+
+def _asks_for_person(question: str) -> bool:
+    """Return whether a question begins with "who", or with a noun for who does something."""
+    opening = PERSON_OPENING.match(question)
+    if opening is None:
+        return False
+    noun = opening[1]
+    return noun is None or leads_to_agent(noun) or noun.endswith(("man", "men"))
 
 
 RULES: Mapping[str, Rule] = {
