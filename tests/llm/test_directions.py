@@ -78,7 +78,7 @@ WORDINGS = {
     "which units have @ as a parent": ("parent of", True),
     "who is the man with @ for his boss": None,
     "what does @ have as its parent": ("parent of", False),
-    "which boxes does @ feed": ("feeds", True),
+    "which boxes does @ feed": ("feeded", True),
     "what feeds @": ("feeds", False),
     "by whom is @ managed": ("managed by", True),
     "@ is the capital of which country": ("capital of", True),

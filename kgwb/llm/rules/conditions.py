@@ -461,24 +461,27 @@ def find_condition(
         asked = [text for text, mention in texts.items() if mention.text == text]
         ways += _find_joining(asked, things, kg)
 
-    found: dict[tuple[int, bool], list[Condition]] = {}
+    found: dict[tuple[int, int], list[Condition]] = {}
     for name, value, is_incoming in ways:
         text = texts.get(value, Mention(0, 0, value))
         all_words = things is None or not text.size
         said = _positions_saying(name, words, all_words=all_words)
-        if not (text.size or said):
+        kin = set() if said else _positions_of_kin(name, words)
+        if not (text.size or said or kin):
             continue
+        said = said or kin
         positions = {place for place in said if words[place] not in NON_CONTENT_WORDS}
         if not text.size:
             positions = positions or said  # which lamps are on
         positions.update(range(text.start, text.end), negations)
-        doubts = []
+        doubts = [f"“{words[place]}” was read as “{name}”" for place in sorted(kin)[:1]]
         if not said and words[text.start - 1] in en.PREPOSITIONS:
             doubts = [f"“{text.text}” was read as “{name}”"]
         condition = Condition(name, value, positions, doubts, is_incoming=is_incoming)
         if negations and text.size:
             condition = condition._replace(value="", bounds=[("!=", value)])
-        conditions = found.setdefault((text.size, bool(said)), [])
+        clearness = 1 if kin else 2 * bool(said)
+        conditions = found.setdefault((text.size, clearness), [])
         conditions.append(condition)
     if not found:
         return None
@@ -535,6 +538,16 @@ def _positions_saying(name: str, words: Words, *, all_words: bool) -> set[int]:
     if all_words and unsaid:
         return set()
     return positions
+
+
+def _positions_of_kin(name: str, words: Words) -> set[int]:
+    """Return where words stand that may say the name of a predicate by their kin."""
+    normal = normalize(name)
+    return {
+        place
+        for place, word in enumerate(words)
+        if word not in NON_CONTENT_WORDS and are_kin(word, normal)
+    }
 
 
 def _find_like(

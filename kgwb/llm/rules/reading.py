@@ -223,9 +223,11 @@ def _read_added_condition(question: str, kg: Graph, embeddings: Embeddings) -> R
 
     content = [each.text for each in added_words if each.lowercase not in NON_CONTENT_WORDS]
     name = normal_noun(" ".join(content))
-    if name in names_of_classes(kg):
-        of_class = Condition(CLASS_RELATION, name, set())
-        return with_conditions(reading, [of_class]), Unread((), unread.doubts)
+    classes = names_of_classes(kg)
+    for class_name in [name] if name in classes else sorted(classes):
+        if class_name == name or are_kin(name, class_name):
+            of_class = Condition(CLASS_RELATION, class_name, set())
+            return with_conditions(reading, [of_class]), Unread((), unread.doubts)
     things = fetch_things(kg, pattern)
     conditions = find_likely_conditions(added, set(), "", things, kg, embeddings)
     if not conditions:
@@ -569,10 +571,14 @@ def _read_for_each(question: str, kg: Graph, embeddings: Embeddings) -> Read | N
     for mention in mentions:
         asked = before + mention.text + after
         reading, unread = read_with_doubts(asked, kg, embeddings)
-        if unread.reasons or reading.kind != "list" or len(reading.facts) != 1:
+        if unread.reasons or reading.kind == "boolean" or len(reading.facts) != 1:
             return None
         unknown = "?" + re.sub(r"\W+", "_", mention.text)
         [(subject, relation, object_)] = reading.facts
+        predicates = fetch_predicates(kg, _vertices_of(mention, kg))
+        asked = predicates_like(relation, predicates, embeddings)
+        if reading.kind == "count" and not (asked and all(each.has_only_numbers for each in asked)):
+            return None
         if object_ == reading.target:
             facts.append((subject, relation, unknown))
         else:

@@ -730,7 +730,8 @@ AGENT_NOUN = re.compile(r"\w{3,}(or|er|ist|ian)")
 COMPARATIVES = LEXICON["directions"]["comparatives"].split()
 NOT_AGENT_NOUN = re.compile(
     r"\w*(mother|father|brother)|sister|daughter|number|member|character|partner|paper|power|tower"
-    r"|river|water|letter|order|sensor|motor|tractor|computer|container|floor|door|chamber|chapter|"
+    r"|river|water|letter|order|sensor|motor|tractor|computer|container|floor|door|chamber|chapter"
+    r"|enter|offer|deliver|cover|discover|answer|gather|register|transfer|shelter|filter|"
     + "|".join(COMPARATIVES)
 )
 """Words that end like the name of an agent but are none."""
@@ -934,7 +935,7 @@ _PATTERNS = (
     # how many parents does X have
     (rf"(?:how many|which|what) {_WORDS} {_DO} {NAME} have", "{words} of", False),
     # what does X feed; does X feed Y
-    (rf"(?:.* )?{_DO} {NAME} {_WORDS}(?:{_IN})?(?: {NAME})?", "{words}s {preposition}", True),
+    (rf"(?:.* )?{_DO} {NAME} {_WORDS}(?:{_IN})?(?: {NAME})?", "{words}ed {preposition}", True),
     # who feeds X, which unit feeds X
     (
         rf"(?:who|what|(?:which|how many) {_WORD}(?: {_WORD})?) (?P<words>{_WORD})(?:{_IN})? {NAME}",
@@ -942,7 +943,13 @@ _PATTERNS = (
         False,
     ),
 )
-"""How a question names a relation, the name of the relation, and whether the first name is its subject."""
+"""How a question names a relation, the name of the relation, and whether the first name is its subject.
+
+A verb ends in "ed", even as "feeded": what ends in "s" may be a noun.
+"""
+
+
+DOUBLE_E = re.compile("e(?=ed$)")
 
 
 def find_wording(words: Sequence[str]) -> tuple[str, bool] | None:
@@ -957,6 +964,7 @@ def find_wording(words: Sequence[str]) -> tuple[str, bool] | None:
         if found:
             parts = found.groupdict("")
             relation = form.format(**{"preposition": "", **parts}).strip()
+            relation = DOUBLE_E.sub("", relation)
             if relation.endswith(" by") and relation.count(" ") > 1:  # films directed by X
                 return None
             return relation, is_subject or text.count(NAME) > 1

@@ -313,6 +313,8 @@ def build_qir(
     if target == "first_by_name":
         return replace(qir, target=min(unknowns), kind=kind)
     targets = [each for each in _list_targets(reply) if each in unknowns] or [unknowns[0]]
+    if kind == "count" and reply.question_type == "list" and len(targets) > 1:
+        kind = "list"  # how many each of them has
     columns = tuple(targets) if kind == "list" and len(targets) > 1 else ()
     return replace(qir, target=targets[0], kind=kind, columns=columns)
 

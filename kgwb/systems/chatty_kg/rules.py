@@ -79,7 +79,9 @@ SELECTS_FROM_THEM = re.compile(
     re.I,
 )
 """The beginning of a question for some of the answers: "which of them are", "which is the oldest"."""
-ASKS_OF_EACH = re.compile(r"(who|whom|what|which)\b(?!.* (of them|both|common|together)\b)", re.I)
+ASKS_OF_EACH = re.compile(
+    r"(who|whom|what|which|how many(?! of))\b(?!.* (of them|both|common|together)\b)", re.I
+)
 """A question that is answered for each of several things, one by one."""
 EACH_ALONE = re.compile(r"\beach(?: one)?(?=[?!. ]*$)", re.I)
 DEFINITE_NOUN = re.compile(
@@ -222,6 +224,8 @@ def classify_question(question: str, kg: Graph | None, embeddings: Embeddings) -
     at most MAX_ELLIPTICAL_TOKENS words. A pronoun refers to a name before it
     in the question, if there is one, unless the question begins with an auxiliary.
     """
+    if EACH_ALONE.search(question):
+        return {"reason": "'each' stands for something said before", "label": "dependent"}
     tokens = tokenize(question)
     mentions = find_mentions(question, kg)
     has_subject_first = bool(tokens) and tokens[0].lowercase not in AUXILIARIES
