@@ -66,7 +66,7 @@ def give(number: int, task: str, answer: str) -> tuple[str, str]:
         raise
     given = scope["answer"]
     state = work.check(task, given).state
-    if given == "":
+    if isinstance(given, str) and not given:
         return state, "feedback.no-answer"
     keyed = replace(work.lab.tasks[task], texts=Keys("en", work.lab.texts.texts))
     return state, check_answer(keyed, given)

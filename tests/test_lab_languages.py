@@ -30,6 +30,8 @@ OTHERS = [language for language in list_languages() if language != "en"]
 PARTS_OF_TASKS = re.compile(
     r"\d\.\d+\.(title|example|hint\.[123]|rubric\.[123]|found|lesson|question)"
 )
+CHOICE = re.compile(r"\d\.\d+\.(unknown|wrong|missing|number)")
+"""What a task says of a choice, by the name of the task."""
 KEY = re.compile(r"(?:\d(?:\.\d+)?|[a-z][a-z-]*)\.[a-z][a-z-]*(?:\.[a-z]+)?")
 HEADS = set(
     "again answer badge example feedback form hand-in lab lost reply result state stored".split()
@@ -105,6 +107,7 @@ def test_every_key_in_the_code_is_in_the_catalogue_and_every_text_is_used() -> N
     used |= {key for key in ENGLISH if key.startswith("claims.")}
     used |= {row["feedback"] for row in DATA["running_times"]}
     used |= {reply.lack for reply in load_replies() if reply.lack}
+    used |= {key for key in ENGLISH if CHOICE.fullmatch(key)}
     for path in FOLDER.parent.glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import secrets
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -71,8 +72,11 @@ class LabWork:
         if there is no such task, or if the file cannot be written.
         """
         asked, progress = self._open(task)
-        if answer is None or answer is ... or answer == "":  # the cell of the notebook as it came
+        is_empty = isinstance(answer, str) and not answer
+        if answer is None or answer is ... or is_empty:  # the cell of the notebook as it came
             return Feedback(asked, "wrong", asked.texts.get("feedback.no-answer"))
+        if isinstance(answer, Iterator):  # it can be read once, but is checked and stored
+            answer = list(answer)
         try:
             problem = check_answer(asked, answer)
         except CheckFailedError as exc:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
-from collections.abc import Iterable, Sequence
-from operator import methodcaller
+from collections.abc import ItemsView, Iterable, KeysView, Sequence, ValuesView
 from typing import Any, NewType, Self
 
 from pydantic import BaseModel, JsonValue, ValidationError, model_validator
@@ -29,37 +29,67 @@ AnswerTriples = Sequence[tuple[str, str, str]]
 ReplyText = NewType("ReplyText", str)
 """The reply of a model: JSON as text. A dictionary is read as the JSON object that it writes."""
 
-SEPARATORS = re.compile(r"[,;\n]")
+SEPARATORS = re.compile(r"[,;\n]| [&/|] ")
 NUMBER = re.compile(r"(?<!\w)-?\d+(?:[.,]\d+)?(?!\w)")
 WHOLE_NUMBER = re.compile(r"-?\d+(?:\s*[-–]\s*\d+)?")
 """A number in a list such as "2,4,5", where a comma is no decimal comma. A range such as "1-9" is one, and not read."""
+NEGATION = re.compile(
+    r"\b(no(?!\.)|not|none|never|without|instead of|rather than|kein\w*|nicht|nie|ohne|statt|anstatt)\b|n['’]t\b",
+    re.IGNORECASE,
+)
+OTHER_THAN_SAID = re.compile(
+    rf"{NEGATION.pattern}|\b(but|except|excluding|least|most|more|less|fewer|over|under|above|below|außer"
+    r"|mindestens|höchstens|mehr|weniger|über|unter)\b|[<>≤≥]|\+$",
+    re.IGNORECASE,
+)
+"""What says that the numbers in a text are not those that are meant: "at least 8", "all but 2"."""
 TRIPLE_FIELDS = (("subject",), ("predicate", "relation", "property"), ("object",))
 """The keys that the parts of a triple may have in a dictionary."""
 
 
-def _fit_single(data: Any) -> Any:
-    """Return the item of a list that has one item; other data unchanged."""
-    if isinstance(data, list) and len(data) == 1:
-        return data[0]
+def _simplify(data: Any) -> Any:
+    """Return data in which each list of one item is this item, however deep."""
+    if not isinstance(data, list):
+        return data
+    items = list(map(_simplify, data))
+    return items[0] if len(items) == 1 else items
+
+
+def _read_literal(text: str) -> Any:
+    """Return the data that a text writes as a list or dictionary in Python or JSON; any other text unchanged."""
+    if not text.lstrip().startswith(("[", "(", "{")):
+        return text
+    try:
+        return _to_json_data(ast.literal_eval(text.strip()))
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return text
+
+
+def _fit_nothing(data: Any) -> Any:
     return data
 
 
 def _fit_reply(data: Any) -> Any:
-    """Return a dictionary, which may be in a list of one item, as JSON text; other data as ``_fit_single`` does."""
-    data = _fit_single(data)
+    """Return a dictionary as JSON text; other data unchanged."""
     if isinstance(data, dict):
         return json.dumps(data, ensure_ascii=False)
     return data
 
 
+def _find_numbers(form: re.Pattern[str], data: Any) -> list[str]:
+    """Return the numbers in a text; none if it says that others are meant, and none in other data."""
+    if not isinstance(data, str) or OTHER_THAN_SAID.search(data):
+        return []
+    return form.findall(data)
+
+
 def _fit_number(data: Any) -> Any:
-    """Return the only number in a text, or in a list of one value, with a point or a comma: "8 triples" is 8.
+    """Return the only number in a text, with a point or a comma: "8 triples" is 8.
 
     A number without a fraction becomes an int. A text with no number or several, and other data, are
-    returned unchanged, but out of a list of one.
+    returned unchanged.
     """
-    data = _fit_single(data)
-    numbers = NUMBER.findall(data) if isinstance(data, str) else []
+    numbers = _find_numbers(NUMBER, data)
     if len(numbers) == 1:
         data = float(numbers[0].replace(",", "."))
     if isinstance(data, float) and data.is_integer():
@@ -72,8 +102,7 @@ def _fit_numbers(data: Any) -> Any:
 
     Other data, and items that are no numbers, are returned unchanged.
     """
-    if isinstance(data, str):
-        data = WHOLE_NUMBER.findall(data) or data
+    data = _find_numbers(WHOLE_NUMBER, data) or data
     if isinstance(data, int | float):
         data = [data]
     if not isinstance(data, list):
@@ -82,13 +111,13 @@ def _fit_numbers(data: Any) -> Any:
 
 
 def _fit_names(data: Any) -> Any:
-    """Return a list of names from a text that separates them by commas, semicolons or new lines.
+    """Return a list of names from a list, or from a text that separates them by SEPARATORS.
 
-    Spaces and quotes around names are removed, also from the items of a list, and empty names left
-    out. Data that are neither text nor list are returned unchanged.
+    Spaces and quotes around names are removed, and empty names left out. Data that are neither text nor
+    list are returned unchanged.
     """
     if isinstance(data, str):
-        data = SEPARATORS.split(data.strip(" []"))
+        data = SEPARATORS.split(data)
     if not isinstance(data, list):
         return data
     names = []
@@ -102,13 +131,14 @@ def _fit_names(data: Any) -> Any:
 
 
 def _fit_named_number(data: Any) -> Any:
-    """Return [name, number] from a list in either order, a dictionary with one entry, or a text with both.
+    """Return [name, number] from a list in either order, a dictionary, or a text with both.
 
-    In a text the name is what is left without its only number. Data of any other form are returned
-    unchanged, or as a text.
+    A dictionary has them as its only entry, or as the values of two. In a text the name is what is left
+    without its only number. Data of any other form are returned unchanged, or as a text.
     """
-    if isinstance(data, dict) and len(data) == 1:
-        data = list(*data.items())
+    if isinstance(data, dict):
+        values = list(data.values())
+        data = list(*data.items()) if len(values) == 1 else values
     if isinstance(data, list) and len(data) == 2:
         name, number = data
         if not isinstance(name, str):
@@ -116,7 +146,7 @@ def _fit_named_number(data: Any) -> Any:
         if not isinstance(number, str):
             return [name, _fit_number(number)]
         data = f"{name} {number}"
-    numbers = NUMBER.findall(data) if isinstance(data, str) else []
+    numbers = _find_numbers(NUMBER, data)
     if len(numbers) != 1:
         return data
     name = NUMBER.sub("", data).strip(" ,:;=()\"'")
@@ -151,12 +181,8 @@ def _fit_triple(data: Any) -> Any:
     return parts
 
 
-def _fit_nothing(data: Any) -> Any:
-    return data
-
-
 FORMS = {
-    str: ("example.text", _fit_single),
+    str: ("example.text", _fit_nothing),
     ReplyText: ("example.reply", _fit_reply),
     float: ("example.number", _fit_number),
     int: ("example.whole-number", _fit_number),
@@ -166,13 +192,9 @@ FORMS = {
     AnswerTriples: ("example.triples", _fit_triples),
 }
 """For each type of answer, the key of the text that shows it, and how data are read."""
+TEXTS = (str, ReplyText)
+"""The types of answers that are texts, whatever they say."""
 OTHER_FORM = ("example.other", _fit_nothing)
-
-
-def to_name(text: str) -> str:
-    """Return a name of a system or an agent as code writes it: "the Chatty-KG system" is "chatty_kg"."""
-    name = re.sub(r"[\W_]+", "_", text.casefold()).strip("_")
-    return re.sub(r"^the_|_(agent|system)$", "", name)
 
 
 MAX_CHECKED_CHARS = 20_000
@@ -254,12 +276,15 @@ def read_value(task: Task, answer: object) -> Any:
     """Convert an answer to the task's type, by way of its JSON form, and return it.
 
     So a list, a tuple and a set are the same, and an IRI of a graph is a text. A text may be given for
-    the numbers or names in it, and a single value for a list of it. For names, the word for "and" in
-    the language counts as a comma. A dictionary is read as a triple by its keys, or, where the reply of
-    a model is expected, as its JSON. Raises ValueError for an answer that has no JSON form, or is of
-    another type.
+    the numbers or names in it, or for the list that it writes, and a single value for a list of it. For
+    names, the word for "and" in the language counts as a comma. A dictionary is read as a triple by its
+    keys, or, where the reply of a model is expected, as its JSON. Raises ValueError for an answer that
+    has no JSON form, or is of another type.
     """
     data = _to_json_data(answer)
+    if isinstance(data, str) and task.answer_type not in TEXTS:
+        data = _read_literal(data)
+    data = _simplify(data)
     if task.answer_type == NamedChoice and isinstance(data, str):
         for conjunction in task.texts.get("form.conjunctions").split():
             data = data.replace(f" {conjunction} ", ",")
@@ -272,10 +297,16 @@ def read_value(task: Task, answer: object) -> Any:
 def _to_json_data(answer: object) -> Any:
     """Return the JSON data of a value. Raises ValueError for one that has no JSON form."""
     try:
-        # The values of numpy and pandas have the method tolist.
-        return to_jsonable_python(answer, fallback=methodcaller("tolist"))
+        return to_jsonable_python(answer, fallback=_to_list)
     except (PydanticSerializationError, RecursionError, AttributeError, TypeError) as exc:
         raise ValueError("the value has no JSON form") from exc
+
+
+def _to_list(value: Any) -> Any:
+    """Return the items of a dictionary's keys or values; else what tolist returns, which numpy and pandas have."""
+    if isinstance(value, KeysView | ValuesView | ItemsView):
+        return list(value)
+    return value.tolist()
 
 
 def store_answer(answer: object) -> StoredAnswer | None:

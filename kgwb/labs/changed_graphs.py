@@ -20,6 +20,7 @@ from kgwb import disk
 from kgwb.errors import KgwbError, OverrideError
 from kgwb.kg import Graph
 from kgwb.kg.local import LocalGraph
+from kgwb.labs.answers import NEGATION
 from kgwb.labs.recorded import set_triples
 from kgwb.labs.tasks import TriedQuestion, open_sample
 from kgwb.labs.texts import Problem, say
@@ -30,12 +31,12 @@ from kgwb.terms import CAMEL_CASE_BOUNDARY
 
 WORD = re.compile(r"\w+")
 YEAR = re.compile(r"\d{4}")
+FILMS_NAMESPACE = "https://kgwb.example/films/"
 PREFIXES = """PREFIX fl: <https://kgwb.example/films/>
 PREFIX sc: <https://kgwb.example/scholars/>
 PREFIX xsd: <http://www.w3.org/2001/XMLSchema#>
 """
 """What an update need not declare."""
-NEGATION = re.compile(r"\b(no|not|never|without|kein\w*|nicht|nie|ohne)\b|n['’]t\b", re.IGNORECASE)
 FROM_SMALLER_RANK = re.compile(
     r"\b(by|on|upon|from|director|composer|author|writer|actors?|starring|stars?|cast|member|features?"
     r"|source|(adapt\w*|version|remake|sequel|prequel|film) of)$"
@@ -49,6 +50,8 @@ FILM, WORK, PERSON = range(3)
 """Kinds of things, by their rank: that of a film is below that of the work that it is based on."""
 CLASS_RELATION = re.compile(r"(rdf:?\s?)?type|(is\s?)?(an?)?|(is )?(an )?instance of|class|kind")
 """Relations that say what kind of thing the subject is."""
+PREPOSITION = re.compile(r"((is|are|was|were) )?(by|of|from|with|in|on|for)")
+"""A relation that says nothing but how the question joins two things: ("?film", "by", "?person")."""
 CLASS_NAMES = (
     re.compile(r"(feature |motion )?(films?|movies?|pictures?)|works?"),
     re.compile(r"novels?|books?|stor(y|ies)|works?|(book|film)s?"),
@@ -162,6 +165,24 @@ def split_words(name: str) -> str:
     return CAMEL_CASE_BOUNDARY.sub(" ", name).replace("_", " ").casefold()
 
 
+def to_display_name(name: str) -> str:
+    """Return a display name, or a predicate's IRI without the graph's namespace, as words: "based on"."""
+    return split_words(expand_iri(name).removeprefix(FILMS_NAMESPACE))
+
+
+def expand_iri(text: str) -> str:
+    """Return the IRI that a text stands for; angle brackets, quotes, points, commas and spaces around it are removed.
+
+    A text with "://" is a whole IRI. Otherwise "fl:" is dropped if it is there, spaces become "_", and
+    the namespace is put before it. So another prefix makes another IRI.
+    """
+    text = text.strip().strip("<> \"'.,`")
+    if "://" in text:
+        return text
+    end = text.removeprefix("fl:")
+    return FILMS_NAMESPACE + end.replace(" ", "_")
+
+
 class Triples:
     """The triples that the QIR agent of a run returned, with the kinds of their terms."""
 
@@ -201,7 +222,7 @@ class Triples:
         for subject, relation, object_ in self.facts:
             if self.says_class(subject, relation, object_):
                 continue
-            meaning = _find_meaning(relation)
+            meaning = self.find_meaning(subject, relation, object_)
             if self.right.year_relation and YEAR.fullmatch(object_):
                 unknown = f"?year{len(years)}"
                 years[unknown] = object_
@@ -229,7 +250,7 @@ class Triples:
             return False
         rank = min(self.rank_of(subject), PERSON)
         names = CLASS_NAMES[rank]
-        return bool(names.fullmatch(split_words(name)))
+        return bool(names.fullmatch(to_display_name(name)))
 
     # Right by chance
 
@@ -266,25 +287,34 @@ class Triples:
         for subject, _, object_ in self.facts:
             ends += [subject, object_]
         for fact in self.facts:
-            subject, relation, object_ = fact
+            subject, _, object_ = fact
             for end in (subject, object_):
                 is_known = end.casefold() in self.ranks
                 if end.startswith("?") and ends.count(end) == 1 and not is_known:
                     return say("result.other-relation", triple=fact)
-            smaller, greater = sorted([self.rank_of(subject), self.rank_of(object_)])
-            wanted = self.right.relations.get(f"{smaller} {greater}", "")
-            if wanted and _find_meaning(relation) not in ("", wanted):
+            asked = self.find_asked(subject, object_)
+            if asked and self.find_meaning(*fact) not in ("", asked):
                 return say("result.other-relation", triple=fact)
         return ""
 
+    def find_asked(self, subject: str, object_: str) -> str:
+        """Return the label of the predicate that the question says between such things; "" if it is not known."""
+        smaller, greater = sorted([self.rank_of(subject), self.rank_of(object_)])
+        return self.right.relations.get(f"{smaller} {greater}", "")
 
-def _find_meaning(relation: str) -> str:
-    """Return the label of the predicate that the words of a relation mean; "" if they are not known."""
-    words = split_words(relation)
-    for label, pattern in MEANINGS.items():
-        if pattern.search(words):
-            return label
-    return ""
+    def find_meaning(self, subject: str, relation: str, object_: str) -> str:
+        """Return the label of the predicate that the words of a relation mean; "" if they are not known.
+
+        A PREPOSITION means the relation that the question says there.
+        """
+        words = split_words(relation)
+        asked = self.find_asked(subject, object_)
+        if asked and PREPOSITION.fullmatch(words):
+            return asked
+        for label, pattern in MEANINGS.items():
+            if pattern.search(words):
+                return label
+        return ""
 
 
 def _filter_years(run: Run, years: Mapping[str, str]) -> None:

@@ -13,11 +13,13 @@ from kgwb.kg.queries import describe_vertices
 from kgwb.labs.answers import AnswerTriples, NamedChoice, NumberedChoice
 from kgwb.labs.changed_graphs import (
     DATA,
+    FILMS_NAMESPACE,
     RIGHT_ANSWERS,
     change_sample,
+    expand_iri,
     judge_triples,
     list_triples,
-    split_words,
+    to_display_name,
 )
 from kgwb.labs.material import DIALOGUE
 from kgwb.labs.recorded import (
@@ -28,9 +30,9 @@ from kgwb.labs.recorded import (
     set_triples,
 )
 from kgwb.labs.tasks import (
+    Choice,
     Lab,
     Stage,
-    compare_choices,
     is_nearest,
     open_sample,
 )
@@ -49,7 +51,8 @@ STORY = "Roadside Picnic"
 NAME = "harry potter"
 """The only name in the question of the second task."""
 ASKS_MORE = re.compile(
-    r"\b(and|or|but|also|not|never|before|after|19\d\d|20\d\d)\b|\?\s*\w+", re.IGNORECASE
+    r"\b(and|or|but|also|not|never|before|after|again|re-?(?:releas|issu)\w*|19\d\d|20\d\d)\b|\?\s*\w+",
+    re.IGNORECASE,
 )
 """What joins another question to a question, or says something that the original one does not say."""
 FIRST_RELEASE = re.compile(
@@ -59,6 +62,12 @@ FIRST_RELEASE = re.compile(
     re.IGNORECASE,
 )
 """What asks for the first release of a movie that is not said to be the first, or for the first part of one."""
+OTHER_KIND = re.compile(
+    r"\b(first|initial|earliest|debut) (?!(ever|real|actual|official|big|main|full|feature|live|motion|theatrical"
+    r"|cinema|hollywood|harry|movie|film|picture)\b)[\w-]+ (harry potter|movie|film|picture)\b",
+    re.IGNORECASE,
+)
+"""The first movie of a kind, as in "first silent movie"."""
 OTHER_THING = re.compile(
     r"\b(movie|film|picture)(['’]s|s)? (?!(\w+(ed|ly)|theat\w*|cinema\w*|premiere?|releases?|release|debut|hit"
     r"|of|in|from|about|on|by|for|with|to|at|ever|when|that|which|first|was|were|is|did|has|had|been|be|come|came"
@@ -79,24 +88,9 @@ RELEASE = re.compile(
     re.IGNORECASE,
 )
 """A word for the release of a movie."""
-FILMS_NAMESPACE = "https://kgwb.example/films/"
 
 
-@LAB.task(stage="understand")
-def check_dependent_questions(numbers: NumberedChoice) -> Problem:
-    """Return "" for the numbers of the questions that cannot be understood alone, else feedback.
-
-    The questions are those of DIALOGUE, numbered from 1; the right ones are 2, 4 and 5, in any
-    order. Feedback names a number that is none or wrong, or says that one is missing.
-    """
-    return compare_choices(
-        numbers,
-        (2, 4, 5),
-        range(1, len(DIALOGUE) + 1),
-        unknown="1.1.unknown",
-        wrong="1.1.wrong",
-        missing="1.1.missing",
-    )
+LAB.choice(NumberedChoice, stage="understand")(lambda: Choice((2, 4, 5), range(1, 6)))
 
 
 @LAB.task(stage="understand")
@@ -109,6 +103,7 @@ def check_rephrased_question(question: str) -> Problem:
     the embeddings with which Chatty-KG links words, it must be nearer to a question about the first
     movie than to one about anything else. The first problem found is returned.
     """
+    question = re.sub(r"(?i)\b1st\b", "first", question)
     if not (ASKS_DATE.search(question) and RELEASE.search(question)):
         return "1.2.no-date"
     workbench = Workbench(open_sample("films"), "rules")
@@ -129,7 +124,7 @@ def check_rephrased_question(question: str) -> Problem:
 
 def _find_other_movie(question: str) -> Problem:
     """Return "" if a question is about the first movie, and its first release need not be meant; else feedback."""
-    is_other = FIRST_RELEASE.search(question) or OTHER_THING.search(question)
+    is_other = any(form.search(question) for form in (FIRST_RELEASE, OTHER_KIND, OTHER_THING))
     if is_other or not is_nearest(question, _ask_of("subjects"), _ask_of("other_subjects")):
         return "1.2.no-first-movie"
     return ""
@@ -205,7 +200,7 @@ def check_vertex(iri: str) -> Problem:
     """
     films = open_sample("films")
     candidates = films.exact(["Solaris"]).get("Solaris", ())
-    vertex = URIRef(_expand_iri(iri))
+    vertex = URIRef(expand_iri(iri))
     if vertex not in candidates:
         return say("1.4.no-candidate", number=len(candidates), iri=vertex[:200])
     described = describe_vertices(films, [vertex])[vertex]
@@ -226,11 +221,11 @@ def check_predicates(names: NamedChoice) -> Problem:
     run = _run_with_triples(
         STORY_QUESTION, [STORY_TRIPLE], STORY_TRIPLE[2], until="query_generator"
     )
-    chosen = {_to_display_name(name): name for name in names}
+    chosen = {to_display_name(name): name for name in names}
     unknown = dict(chosen)
     queries = []
     for query in run.output("query_generator").queries:
-        query_names = {_to_display_name(name) for name in query.predicates}
+        query_names = {to_display_name(name) for name in query.predicates}
         if not query_names.isdisjoint(chosen):
             queries.append(to_data(query))
         for name in query_names:
@@ -241,24 +236,6 @@ def check_predicates(names: NamedChoice) -> Problem:
         return "1.5.no-name"
     run.override("predicate_selection", {"predicates": names, "queries": queries})
     return _compare_answer(run.go(), [STORY])
-
-
-def _to_display_name(name: str) -> str:
-    """Return a display name, or a predicate's IRI without the graph's namespace, as words: "based on"."""
-    return split_words(_expand_iri(name).removeprefix(FILMS_NAMESPACE))
-
-
-def _expand_iri(text: str) -> str:
-    """Return the IRI that a text stands for; angle brackets, quotes, points, commas and spaces around it are removed.
-
-    A text with "://" is a whole IRI. Otherwise "fl:" is dropped if it is there, spaces become "_", and
-    the namespace is put before it. So another prefix makes another IRI.
-    """
-    text = text.strip().strip("<> \"'.,`")
-    if "://" in text:
-        return text
-    end = text.removeprefix("fl:")
-    return FILMS_NAMESPACE + end.replace(" ", "_")
 
 
 @LAB.task(stage="query", is_free=True)

@@ -51,6 +51,18 @@ LiveTrial = Callable[[Any, ChatModel | str], list[TriedQuestion]]
 
 
 @frozen
+class Choice:
+    """What there is to choose in a task, and what of it is right: a row that ``judge_choice`` reads."""
+
+    right: Collection[Any]
+    """Of several, all must be chosen; where one option is asked for, one of them."""
+    options: Collection[Any] = ()
+    """Empty if there is no limit."""
+    numbers: Mapping[Any, tuple[float, float]] = field(default_factory=dict)
+    """Where a number is given with an option: its lowest and its highest right value, by option."""
+
+
+@frozen
 class Task:
     """A task of a lab."""
 
@@ -204,6 +216,24 @@ class Lab:
 
         return add_task
 
+    def choice(
+        self, answer_type: Any, *, stage: Stage = "answer"
+    ) -> Callable[[Callable[[], Choice]], None]:
+        """Return a decorator that adds the lab's next task, by a function that returns what is right to choose.
+
+        Answers of ``answer_type`` are judged by ``judge_choice``.
+        """
+        name = f"{self.number}.{len(self.tasks) + 1}"
+
+        def add_task(find_choice: Callable[[], Choice]) -> None:
+            def check(answer: Any) -> Problem:
+                return judge_choice(name, answer, find_choice())
+
+            check.__annotations__["answer"] = answer_type
+            self.task(stage=stage)(check)
+
+        return add_task
+
     def find_task(self, name: str) -> Task:
         """Return a task by its name. Raises InputError, which lists the names, if there is no such task."""
         if name in self.tasks:
@@ -319,6 +349,56 @@ def is_nearest(text: str, right: Sequence[str], other: Sequence[str]) -> bool:
     return cosines.index(max(cosines)) < len(right)
 
 
+NO_PART_OF_A_NAME = re.compile(
+    r"\b(the|agent|system|claims?|der|das|behauptung(en)?)\b|[\W_]", re.IGNORECASE
+)
+"""What students add to the name of an option, or leave out: "the Chatty-KG system" is chatty_kg."""
+
+
+def judge_choice(task: str, answer: Any, choice: Choice) -> Problem:
+    """Return "" for a right answer to a task in which one chooses, else the feedback that applies first.
+
+    An answer is an option, a list of options, or an option with a number. Letters are compared, as
+    NO_PART_OF_A_NAME says, and several options may be written together: "CEF". The feedback is
+    "TASK.number" for another number than the option has, and those of ``compare_choices`` with the
+    keys "TASK.unknown", "TASK.wrong" and "TASK.missing".
+    """
+    number = None
+    if isinstance(answer, tuple):
+        answer, number = answer
+    is_single = not isinstance(answer, list)
+    known = {_to_letters(option): option for option in choice.options}
+    chosen: list[Any] = []
+    for item in [answer] if is_single else answer:
+        letters = _to_letters(item)
+        if letters in known or not str(letters).isalpha() or not known.keys() >= set(letters):
+            chosen.append(known.get(letters, item))
+        else:
+            chosen += map(known.__getitem__, letters)
+    if number is not None and chosen[0] in choice.numbers:
+        lowest, highest = choice.numbers[chosen[0]]
+        if not lowest <= number <= highest:
+            return say(f"{task}.number", choice=chosen[0], number=f"{number:g}")
+    right = set(choice.right)
+    if is_single:
+        right.intersection_update(chosen)
+    return compare_choices(
+        chosen,
+        right,
+        choice.options or chosen,
+        unknown=f"{task}.unknown",
+        wrong=f"{task}.wrong",
+        missing=f"{task}.missing",
+    )
+
+
+def _to_letters(option: Any) -> Any:
+    """Return the letters and digits of a text in lower case, without what is no part of a name; a number as it is."""
+    if not isinstance(option, str):
+        return option
+    return NO_PART_OF_A_NAME.sub("", option).casefold()
+
+
 def compare_choices(
     chosen: Collection[Any],
     right: Collection[Any],
@@ -332,13 +412,14 @@ def compare_choices(
 
     The feedback is ``unknown`` if a choice is not an option, ``wrong`` if an option is wrongly
     chosen, and ``missing`` if a right one was not chosen: each is a text or the key of one.
-    "{choice}" in the first two stands for the smallest such choice. Order and repetitions of the
-    choices do not count.
+    "{choice}" in the first two stands for the smallest such choice, and "{options}" for all options.
+    Order and repetitions of the choices do not count.
     """
     for allowed, text in ((options, unknown), (right, wrong)):
         others = set(chosen).difference(allowed)
         if others:
-            return say(text, choice=min(others))
+            listed = ", ".join(map(str, options))
+            return say(text, choice=min(others), options=listed)
     if set(right).difference(chosen):
         return missing
     return ""

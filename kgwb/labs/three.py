@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from statistics import median
 
-from kgwb.labs.answers import AnswerTriples, NamedChoice, NamedNumber, to_name
-from kgwb.labs.changed_graphs import answer_labels, judge_live
+from kgwb.labs.answers import AnswerTriples, NamedChoice, NamedNumber
+from kgwb.labs.changed_graphs import answer_labels, expand_iri, judge_live
 from kgwb.labs.material import CLAIMS
 from kgwb.labs.recorded import F1_TOLERANCE, answers_of_system, mean_f1, recorded_systems
-from kgwb.labs.tasks import Lab, TriedQuestion, compare_choices, open_sample
+from kgwb.labs.tasks import Choice, Lab, TriedQuestion, open_sample
 from kgwb.labs.texts import Problem, say
 from kgwb.llm import ChatModel
 from kgwb.llm import model as open_model
@@ -30,81 +30,54 @@ VERIFIABLE_CLAIMS = {"C", "E", "F"}
 """The claims that the recorded runs show. For the others one needs other runs to compare with."""
 
 
-@LAB.task()
-def check_best_f1(answer: NamedNumber) -> Problem:
-    """Return "" for a recorded system with the highest mean F1, and this mean, else feedback.
-
-    The mean may be off by F1_TOLERANCE. A system that was not recorded is answered with the list of
-    those that were. A wrong mean is told before whether the system is the best.
-    """
-    name, f1 = answer
+@LAB.choice(NamedNumber)
+def find_best_systems() -> Choice:
+    """The recorded systems with the highest mean F1, with the mean of each, which may be off by F1_TOLERANCE."""
     means = {system: mean_f1(system) for system in recorded_systems()}
-    system = to_name(name)
-    if system not in means:
-        return _list_systems()
-    if abs(f1 - means[system]) > F1_TOLERANCE:
-        return say("3.1.other-mean", system=system)
-    if means[system] < max(means.values()):
-        return "3.1.not-highest"
-    return ""
+    numbers = {}
+    for system, mean in means.items():
+        numbers[system] = (mean - F1_TOLERANCE, mean + F1_TOLERANCE)
+    return Choice(find_highest(means), means, numbers)
 
 
-@LAB.task()
-def check_fewest_model_calls(system: str) -> Problem:
-    """Return "" if no other recorded system has a lower median of model calls, else feedback.
-
-    A system that was not recorded is answered with the list of those that were.
-    """
-    system = to_name(system)
-    medians = {}
-    for name in recorded_systems():
-        calls = [answer.totals.model_calls for answer in answers_of_system(name)]
-        medians[name] = median(calls)
-    if system not in medians:
-        return _list_systems()
-    if medians[system] > min(medians.values()):
-        return "3.2.not-lowest"
-    return ""
+@LAB.choice(str)
+def find_cheapest_systems() -> Choice:
+    """The recorded systems with the lowest median of model calls."""
+    saved = {}
+    for system in recorded_systems():
+        saved[system] = -median(answer.totals.model_calls for answer in answers_of_system(system))
+    return Choice(find_highest(saved), saved)
 
 
-@LAB.task()
-def check_wrong_systems(names: NamedChoice) -> Problem:
-    """Return "" for exactly the systems that have an answer with only wrong values, else feedback.
+def find_highest(values: Mapping[str, float]) -> list[str]:
+    """Return the names with the highest value."""
+    highest = max(values.values())
+    return [name for name, value in values.items() if value == highest]
 
-    Such an answer has labels and an F1 of 0; one recorded question is enough. Names may be written
-    in any case, in any order.
-    """
+
+@LAB.choice(NamedChoice)
+def find_wrong_systems() -> Choice:
+    """The systems with an answer that has labels and an F1 of 0; one recorded question is enough."""
     systems = recorded_systems()
-    right_names = []
+    right = []
     for name in systems:
         if any(answer.labels and answer.f1 == 0 for answer in answers_of_system(name)):
-            right_names.append(name)
-    return compare_choices(
-        [to_name(name) for name in names],
-        right_names,
-        systems,
-        unknown="3.3.unknown",
-        wrong="3.3.wrong",
-        missing="3.3.missing",
-    )
+            right.append(name)
+    return Choice(right, systems)
 
 
-@LAB.task()
-def check_shared_triples(number: int) -> Problem:
-    """Return "" for the number of triples that support the answers of all recorded systems, else feedback.
+@LAB.choice(int)
+def count_shared_triples() -> Choice:
+    """The number of triples that support the answers of all recorded systems to the question of SHARED_RUN_NAME.
 
-    The answers are those to the question of SHARED_RUN_NAME; systems without an answer do not
-    count. The feedback does not say whether the number is too high.
+    Systems without an answer do not count.
     """
     supports = []
     for name in recorded_systems():
         answer = recording(SHARED_RUN_NAME.format(name)).answer
         if answer:
             supports.append(set(answer.support))
-    right = len(set.intersection(*supports))
-    if number != right:
-        return "3.4.other-number"
-    return ""
+    return Choice([len(set.intersection(*supports))])
 
 
 def try_muted_triples(triples: Sequence[Triple], model: ChatModel | str) -> list[TriedQuestion]:
@@ -126,7 +99,7 @@ def check_muted_triples(triples: AnswerTriples) -> Problem:
     """Return "" if muting these triples leaves only REMAINING_LABEL as the answer, else feedback.
 
     Each of them must support the answer, and there must be fewer than the answer has values. IRIs
-    may be in angle brackets. The question is asked again without the triples, by the model
+    are read as ``expand_iri`` does. The question is asked again without the triples, by the model
     ``rules``. The first problem found is returned, in the order: no support, what is left, too
     many.
     """
@@ -134,7 +107,7 @@ def check_muted_triples(triples: AnswerTriples) -> Problem:
     known = {tuple(map(str, triple)): triple for triple in answer.support}
     muted: dict[Triple, None] = {}
     for triple in triples:
-        key = tuple(part.strip("<> ") for part in triple)
+        key = tuple(map(expand_iri, triple))
         if key not in known:
             return "3.5.no-support"
         muted[known[key]] = None
@@ -148,29 +121,10 @@ def check_muted_triples(triples: AnswerTriples) -> Problem:
     return ""
 
 
-@LAB.task()
-def check_claims(letters: NamedChoice) -> Problem:
-    """Return "" for exactly the letters of VERIFIABLE_CLAIMS, in any case and order, else feedback.
-
-    They may be written together, as "CEF". The feedback names the first letter, by the alphabet,
-    that is no claim or a wrong one, or says that one is missing.
-    """
-    return compare_choices(
-        [letter for letter in "".join(letters).upper() if letter.isalnum()],
-        VERIFIABLE_CLAIMS,
-        CLAIMS,
-        unknown="3.6.unknown",
-        wrong="3.6.wrong",
-        missing="3.6.missing",
-    )
+LAB.choice(NamedChoice)(lambda: Choice(VERIFIABLE_CLAIMS, CLAIMS))
 
 
 @cache
 def _run_to_mute() -> Run:
     """Return the run in whose forks triples are muted. It is kept, as a new one takes seconds."""
     return recording(MUTED_RUN_NAME, kg=open_sample("films"), model="rules")
-
-
-def _list_systems() -> Problem:
-    """Return the feedback that lists the recorded systems."""
-    return say("3.systems", systems=", ".join(recorded_systems()))

@@ -11,10 +11,9 @@ from pydantic import BaseModel
 
 from kgwb import disk
 from kgwb.errors import InvalidReplyError
-from kgwb.labs.answers import NamedNumber, NumberedChoice, ReplyText, to_name
+from kgwb.labs.answers import NEGATION, NamedNumber, NumberedChoice, ReplyText
 from kgwb.labs.changed_graphs import (
     DATA,
-    NEGATION,
     RIGHT_ANSWERS,
     Triples,
     answer_labels,
@@ -30,7 +29,7 @@ from kgwb.labs.recorded import (
     mean_f1,
     open_lost_run,
 )
-from kgwb.labs.tasks import Lab, TriedQuestion, compare_choices, is_nearest, open_sample
+from kgwb.labs.tasks import Choice, Lab, TriedQuestion, is_nearest, open_sample
 from kgwb.labs.texts import Problem, say
 from kgwb.llm import ChatModel, Scripted
 from kgwb.llm import model as open_model
@@ -59,7 +58,7 @@ REQUEST = (
     r"\b(?:FORM)(?:s|e|en)?\b"
 )
 """A request for a reply in a form, in an English or a German prompt."""
-PHRASE_END = r"[.,;:\n]|\b(?:but|except|than|besides|sondern|außer|als)\b"
+PHRASE_END = r"[.,;:\n]|\b(?:but|except|(?<!rather )than|besides|sondern|außer|als)\b"
 """What ends a denial: "no text but JSON" asks for JSON."""
 
 
@@ -210,26 +209,16 @@ def check_simple_reply(reply: ReplyText) -> Problem:
     return _check_reply(MUSIC_QUESTION, reply) or _find_field_problem(MUSIC_QUESTION, reply)
 
 
-@LAB.task(stage="understand")
-def check_rejected_replies(numbers: NumberedChoice) -> Problem:
-    """Return "" for exactly the numbers of the REPLIES that the checks of the QIR agent reject, else feedback.
-
-    Numbers count from 1; the question is MUSIC_QUESTION. The feedback does not say which number is
-    wrong.
-    """
+@LAB.choice(NumberedChoice, stage="understand")
+def find_rejected_replies() -> Choice:
+    """The numbers of the REPLIES to MUSIC_QUESTION that the checks of the QIR agent reject."""
+    numbered = dict(enumerate(REPLIES, 1))
     rejected = []
-    for number, reply in enumerate(REPLIES, 1):
+    for number, reply in numbered.items():
         _, problem = _run_with_reply(MUSIC_QUESTION, reply)
         if problem:
             rejected.append(number)
-    return compare_choices(
-        numbers,
-        rejected,
-        range(1, len(REPLIES) + 1),
-        unknown="2.3.unknown",
-        wrong="2.3.wrong",
-        missing="2.3.missing",
-    )
+    return Choice(rejected, numbered)
 
 
 @LAB.task(stage="understand", is_free=True)
@@ -276,33 +265,24 @@ def check_mean_f1(f1: float) -> Problem:
     return say("2.6.other-number", number=len(answers))
 
 
-@LAB.task()
-def check_blamed_agent(answer: NamedNumber) -> Problem:
-    """Return "" for an agent that lost the most answers, and for how many it lost, else feedback.
+@LAB.choice(NamedNumber)
+def find_blamed_agent() -> Choice:
+    """The agent that lost the most answers, and how many it lost.
 
-    ``answer`` is the name of an agent of Chatty-KG and the number. The lost answers are its
-    recorded questions with an F1 below 1, and the runs of lab 1. A run that can be blamed on
-    several agents counts for one of them, so that several numbers are right.
+    The lost answers are Chatty-KG's recorded questions with an F1 below 1, and the runs of lab 1. A run that
+    can be blamed on several agents counts for one of them, so that several numbers are right.
     """
-    name, number = answer
-    agent = to_name(name)
-    system = open_lost_run(1).system
-    if agent not in {spec.name for spec in system.agents}:
-        return "2.7.no-agent"
-    blamed = [*FIRST_WRONG_AGENTS.values()]
+    blamed = list(FIRST_WRONG_AGENTS.values())
     for recorded in answers_of_system("chatty_kg"):
         if recorded.f1 < 1:
-            lost_by = _blamed_agent(recorded.run)
-            blamed.append((lost_by,))
+            blamed.append((_blamed_agent(recorded.run),))
     counts = Counter(agents[0] for agents in blamed)
-    [(most_blamed, _)] = counts.most_common(1)
-    if agent != most_blamed:
-        return "2.7.other-agent"
+    [(agent, _)] = counts.most_common(1)
     surely = blamed.count((agent,))
     perhaps = sum(agent in agents for agents in blamed)
-    if surely <= number <= perhaps:
-        return ""
-    return say("2.7.other-number", agent=agent, number=f"{number:g}")
+    system = open_lost_run(1).system
+    names = [spec.name for spec in system.agents]
+    return Choice([agent], names, {agent: (surely, perhaps)})
 
 
 def _blamed_agent(run: Run) -> str:
