@@ -18,10 +18,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from math import ceil
+from tempfile import TemporaryFile
 from traceback import format_exc
 from typing import Any, NamedTuple
 
@@ -37,6 +38,8 @@ MEMORY_BYTES = 2_000_000_000
 """Address space of a copy. What the process has before a job is some 1,000 MB."""
 WRITTEN_BYTES = 1_000_000
 """The greatest size of a file that a check may write."""
+NUMBER_BYTES = 4
+"""Bytes of a job's number."""
 MAX_PROBLEM_CHARS = 500
 """Characters of a problem: a line of output is then written at once, also beside another copy's."""
 MAX_TRACEBACK_CHARS = 2_000
@@ -68,54 +71,44 @@ def main() -> None:
 
 
 def run_jobs(check: JobCheck, jobs: Sequence[Job]) -> None:
-    """Check the jobs in copies of this process, a share of them for each processor, and wait for all."""
-    gc.freeze()  # the collector would write to each object, and so copy the memory that the copies share
-    numbered = list(enumerate(jobs))
-    number_of_shares = min(len(jobs), os.cpu_count() or 1)
-    copies = []
-    for first in range(number_of_shares):
-        share = numbered[first::number_of_shares]
-        copy = start_copy(partial(run_share, check, share))
-        copies.append(copy)
-    for copy in copies:
-        os.waitpid(copy, 0)
+    """Check the jobs in a copy of this process for each processor, and wait for all.
 
-
-def run_share(check: JobCheck, share: Sequence[tuple[int, Job]]) -> None:
-    """Check jobs one after the other in a copy of this process, and wait for it.
-
-    What the checks make and keep, such as embeddings, serves all jobs of the copy. If the copy ends
-    at a job's limits or with an error, another one goes on after this job.
+    What the checks make and keep, such as embeddings, serves all jobs of a copy. A copy takes the next job
+    from a file that all copies read on. If it ends at a job's limits or with an error, another one goes on.
     """
-    left = list(share)
-    while left:
-        reader, writer = os.pipe()
-        copy = start_copy(partial(check_share, check, left, writer))
-        os.close(writer)
-        with open(reader, "rb") as marks:
-            ended = len(marks.read())
-        os.waitpid(copy, 0)
-        left = left[ended + 1 :]
+    gc.freeze()  # the collector would write to each object, and so copy the memory that the copies share
+    with TemporaryFile(buffering=0) as numbers:
+        for number in range(len(jobs)):
+            numbers.write(number.to_bytes(NUMBER_BYTES))
+        numbers.seek(0)
+
+        def check_jobs() -> None:
+            """Check jobs until there is none left."""
+            while taken := numbers.read(NUMBER_BYTES):
+                number = int.from_bytes(taken)
+                check(number, jobs[number])
+
+        running = min(len(jobs), os.cpu_count() or 1)
+        for _ in range(running):
+            start_copy(check_jobs)
+        while running:
+            _, status = os.wait()
+            if status == 0:
+                running -= 1
+            else:
+                start_copy(check_jobs)
 
 
-def check_share(check: JobCheck, share: Iterable[tuple[int, Job]], writer: int) -> None:
-    """Check jobs in this process, and write a byte for each one that ends."""
-    for number, job in share:
-        check(number, job)
-        os.write(writer, b".")
-
-
-def start_copy(action: Callable[[], None]) -> int:
-    """Start a copy of this process that does something and ends, and return its process id at once.
+def start_copy(action: Callable[[], None]) -> None:
+    """Start a copy of this process that does something and ends.
 
     Its exit code is 0 only if there was no error. Raises NotImplementedError on Windows, which
     cannot copy a process.
     """
     if sys.platform == "win32":
         raise NotImplementedError
-    copy = os.fork()
-    if copy:
-        return copy
+    if os.fork():
+        return
     try:
         action()
         os._exit(0)
