@@ -236,12 +236,17 @@ class TestsOfLines:
     def of(self, mutant: Mutant, limit_s: float) -> list[str]:
         """The tests of a mutant's line that fit in ``limit_s`` seconds.
 
-        A line outside of functions is executed once, by an import. Its tests are those of its file.
+        A line outside of functions is executed once, by an import, and so are the fields of a class and
+        the defaults of parameters. Its tests are those of its file. A line that is not recorded, as some
+        of a statement in several lines, has the tests of the one before it.
         """
         of_file = self.lines.get(mutant.path, {})
-        if mutant.function:
-            tests = set(of_file.get(str(mutant.line), ()))
-        else:
+        recorded = sorted(map(int, of_file))
+        before = [line for line in recorded if line <= mutant.line]
+        if not before:
+            return []
+        tests = set(of_file[str(before[-1])])
+        if tests <= set(of_file[str(recorded[0])]):
             tests = {test for tests in of_file.values() for test in tests}
         tests.discard("")
         chosen: list[str] = []
