@@ -187,7 +187,7 @@ def score_answers(
     scores = _score_values(answers, gold)
     best_f1 = max(scores.f1, _best_f1_of_columns(table, gold))
     has_name = scores.hit_substring
-    if answers and gold:
+    if answers:
         has_name = float(_has_gold_name(answers, gold, labels))
     return replace(scores, lenient=best_f1, hit_substring=has_name)
 

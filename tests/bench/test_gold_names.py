@@ -108,6 +108,7 @@ def said(*values: str) -> System:
         (["Denis Villeneuve", "nobody"], ["villeneuve"], True, 2 / 3),
         (["Twin"], ["a", "b"], True, 1.0),  # one name of both
         ([EX + "villeneuve"], ["villeneuve"], False, 1.0),
+        (["Twin", EX + "a"], ["a", "Twin"], False, 1.0),  # the gold has the name, too
         (["Arrival"], ["villeneuve"], False, 0.0),  # the name of another thing
     ],
 )
@@ -115,7 +116,8 @@ def test_an_answer_with_the_name_of_a_gold_thing_is_counted_apart(
     kg: Graph, tmp_path: Path, answers: list[str], gold: list[str], is_named: bool, f1: float
 ) -> None:
     setup = BenchSetup.from_workbench(Workbench(kg, system=said(*answers)))
-    question = BenchQuestion(id="1", question="Who?", answers=tuple(EX + name for name in gold))
+    values = tuple(name if name.istitle() else EX + name for name in gold)
+    question = BenchQuestion(id="1", question="Who?", answers=values)
     [row] = Benchmark(setup, Results(tmp_path, setup.to_config())).run([question])
     group = QuestionGroup("all", [row])
     assert group.named_answers == is_named

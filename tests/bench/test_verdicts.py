@@ -55,36 +55,26 @@ def size_with(improved: int, worsened: int, unchanged: int, by: float = 1.0) -> 
 
 
 @pytest.mark.parametrize(
-    ("changes", "needed", "has_smallest"),
+    ("changes", "needed", "smallest"),
     [
         # By hand, (1.96 sqrt(p) + 0.8416 sqrt(p - d * d)) ** 2 / (d * d), p = 0.15 and d = 0.05:
-        # (0.7591 + 0.3232) ** 2 / 0.0025 = 468.6. A larger unit of the scores takes as many.
-        ((10, 5, 85), 469, True),
-        ((10, 5, 85, 0.5), 469, True),
-        ((4, 3, 500), None, False),
-        ((4, 4, 500), None, True),  # enough differ, and no difference has no number
+        # (0.7591 + 0.3232) ** 2 / 0.0025 = 468.6. A larger unit of the scores takes as many. With the
+        # smallest difference in the place of d, it is the number of questions.
+        ((10, 5, 85), 469, 0.107231),
+        ((10, 5, 85, 0.5), 469, 0.053615),
+        ((4, 3, 500), None, None),
+        ((4, 4, 500), None, 0.015562),  # enough differ, and no difference has no number
         # 7.85 p / (d * d) is 86 times the questions with 11 that differ by one, and 102 times with 13.
-        ((6, 5, 989), 86_336, True),
-        ((7, 6, 987), None, True),
+        ((6, 5, 989), 86_336, 0.009281),
+        ((7, 6, 987), None, 0.010089),
     ],
 )
 def test_the_number_of_questions_is_connors_if_enough_differ_and_not_too_many_are_needed(
-    changes: tuple[Any, ...], needed: int | None, has_smallest: bool
+    changes: tuple[Any, ...], needed: int | None, smallest: float | None
 ) -> None:
     size = size_with(*changes)
     assert (size.questions, size.differing) == (sum(changes[:3]), sum(changes[:2]))
-    assert (size.needed, size.smallest_difference is not None) == (needed, has_smallest)
-
-
-def test_the_smallest_difference_is_the_one_for_which_the_questions_suffice() -> None:
-    suffices = []
-    for improved in range(21, 60):
-        size = size_with(improved, 20, 300)
-        assert size.smallest_difference is not None
-        suffices.append(size.needed is not None and size.needed <= size.questions)
-        is_above = (improved - 20) / size.questions >= size.smallest_difference
-        assert suffices[-1] == is_above
-    assert {True, False} == set(suffices)
+    assert (size.needed, size.smallest_difference) == (needed, pytest.approx(smallest, abs=1e-6))
 
 
 @pytest.mark.parametrize(
