@@ -7,6 +7,7 @@ import socket
 import threading
 import tomllib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,12 +26,12 @@ from kgwb.llm.base import fields_of_text
 from kgwb.run import Run
 from kgwb.run.http_protocols import (
     ANTHROPIC,
+    body_of_reply,
     read_model_request,
     reply_of_body,
 )
 
 SECRET = "kg7Hq2-secret-key-93"
-HEADERS = {"Authorization": f"Bearer {SECRET}", "Content-Type": "application/json"}
 
 
 class Protocol(NamedTuple):
@@ -44,6 +45,7 @@ class Protocol(NamedTuple):
     text: str = ""
     """What a model says in the reply."""
     content_type: str = "application/json"
+    sent_type: str = "application/json"
 
 
 ROWS = tomllib.loads(Path(__file__).with_name("http_protocols.toml").read_text(encoding="utf-8"))
@@ -88,7 +90,9 @@ def asking(server: Server, client: str, protocol: Protocol) -> Callable[[], Any]
     """Work that sends the request of a protocol by a client."""
     server.reply = (200, protocol.content_type, protocol.reply)
     body = protocol.body.encode() or None
-    headers = HEADERS if body else {}
+    headers = (
+        {"Authorization": f"Bearer {SECRET}", "Content-Type": protocol.sent_type} if body else {}
+    )
     return lambda: list(CLIENTS[client](server.url + protocol.path, body, headers))
 
 
@@ -111,6 +115,7 @@ def connections(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     [
         *product(CLIENTS, ["chat", "chat stream", "sparql", "other"]),
         *product(["httpx", "urllib"], OF_MODELS[2:]),
+        *product(["httpx"], ["sparql form", "sparql body"]),
     ],
 )
 def test_a_request_is_recorded_and_replayed_without_a_server(
@@ -251,9 +256,11 @@ def test_a_reply_that_is_put_in_comes_as_the_server_would_send_it(
     assert status == 200
     request = read_model_request("POST", protocol.path, protocol.body.encode())
     assert request is not None
-    assert reply_of_body(request[0], text).text == "Bye, äöü"
-    is_stream = "stream" in name and "ollama" not in name
-    assert text.startswith("{") != is_stream
+    reply = reply_of_body(request[0], text)
+    assert reply.text == "Bye, äöü"
+    is_streamed = request[1].get("stream", "ollama" in name)
+    made = body_of_reply(request[0], replace(reply, body=""), is_streamed=is_streamed)
+    assert made == (text, protocol.content_type)
     assert len(server.seen) == 1
     assert edited.totals.live_model_calls == 0
     replay = kgwb.load_run(edited.save(tmp_path / "run.jsonl"), system=edited.system)
