@@ -542,11 +542,10 @@ def _positions_saying(name: str, words: Words, *, all_words: bool) -> set[int]:
 
 def _positions_of_kin(name: str, words: Words) -> set[int]:
     """Return where words stand that may say the name of a predicate by their kin."""
-    normal = normalize(name)
     return {
         place
         for place, word in enumerate(words)
-        if word not in NON_CONTENT_WORDS and are_kin(word, normal)
+        if word not in NON_CONTENT_WORDS and are_kin(word, name)
     }
 
 

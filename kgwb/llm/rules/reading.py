@@ -575,9 +575,10 @@ def _read_for_each(question: str, kg: Graph, embeddings: Embeddings) -> Read | N
             return None
         unknown = "?" + re.sub(r"\W+", "_", mention.text)
         [(subject, relation, object_)] = reading.facts
-        predicates = fetch_predicates(kg, _vertices_of(mention, kg))
-        asked = predicates_like(relation, predicates, embeddings)
-        if reading.kind == "count" and not (asked and all(each.has_only_numbers for each in asked)):
+        predicates = fetch_predicates(kg, _vertices_of(kg, mention.text))
+        similar = predicates_like(relation, predicates, embeddings)
+        has_numbers = bool(similar) and all(each.has_only_numbers for each in similar)
+        if reading.kind == "count" and not has_numbers:
             return None
         if object_ == reading.target:
             facts.append((subject, relation, unknown))
