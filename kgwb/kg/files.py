@@ -436,11 +436,11 @@ class Load:
         for number, file in enumerate(self.files):
             with file.open("rb") as stream:
                 while data := stream.read(_READ_BYTES):
-                    data += stream.readline()
-                    self._count(data)
-                    lines = split_plain_lines(data)
+                    self.check()
+                    lines = split_plain_lines(data + stream.readline())
                     if lines is None:
                         return False
+                    self.triples += len(lines)
                     self.labels.read_lines(lines)
                     self.tell_position(number, stream.tell())
         return True
@@ -781,7 +781,7 @@ def _move_into_cache(draft: Path, folder: Path) -> _Cached:
         except _DAMAGED_CACHE_ERRORS:
             os.rename(folder, draft / "damaged")
             os.rename(graph, folder)
-    return _open_cached(folder)
+    return _open_written(folder)
 
 
 def _open_cached(folder: Path) -> _Cached:
@@ -795,6 +795,11 @@ def _open_cached(folder: Path) -> _Cached:
     checksums = json.loads(checksums_file.read_text(encoding="utf-8"))
     if checksums != _compute_checksums(folder):
         raise ValueError("its files are not as they were written")
+    return _open_written(folder)
+
+
+def _open_written(folder: Path) -> _Cached:
+    """Open the store, the label index and the notes in a folder of the cache."""
     store = Store.read_only(str(folder / "store"))
     labels = LabelIndex.open(folder / "labels.sqlite")
     notes = json.loads((folder / _NOTES_FILE).read_text(encoding="utf-8"))

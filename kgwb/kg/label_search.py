@@ -58,12 +58,10 @@ def normalize(text: str) -> str:
     folded = text.casefold()
     if folded.isascii():
         separated = folded.encode().translate(_SEPARATORS_TO_SPACES)
-        words = separated.decode().split()
+        words = b" ".join(separated.split()).decode()
     else:
-        words = _split_words(folded)
-    if not words:
-        return folded.strip()
-    return " ".join(words)
+        words = " ".join(_split_words(folded))
+    return words or folded.strip()
 
 
 def exact_form(text: str) -> str:
