@@ -75,7 +75,7 @@ def _mask_log_record(record: logging.LogRecord) -> bool:
 
 def _to_html(value: object) -> str:
     """Return an object of kgwb as HTML. The views are imported only now."""
-    from kgwb.show.notebook import to_html
+    from kgwb.show.comparison import to_html
 
     return to_html(value)
 

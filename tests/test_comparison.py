@@ -18,6 +18,7 @@ from kgwb.show.comparison import (
     ComparedRun,
     render_comparison,
     render_differences_page,
+    to_html,
 )
 from kgwb.show.html import (
     MAX_COMPARED_CHARS,
@@ -26,7 +27,6 @@ from kgwb.show.html import (
     mark_changed_words,
     render_line_diff,
 )
-from kgwb.show.notebook import to_html
 from kgwb.show.run_state import RunState
 from kgwb.ui.debugger import ComparisonPanel
 from kgwb.ui.session import session_of

@@ -40,8 +40,7 @@ from kgwb.run.exports import to_cypher, to_graphml, to_json, to_networkx
 from kgwb.run.linking import number_candidates, retrieve_candidates, select_vertex
 from kgwb.run.models import open_model
 from kgwb.run.systems import list_systems, load_system
-from kgwb.show.comparison import render_differences_page
-from kgwb.show.notebook import render_record_page
+from kgwb.show.comparison import render_differences_page, render_record_page
 from kgwb.show.run import render_run_page, render_step_page
 from kgwb.show.survey import render_survey_page
 from kgwb.systems.chatty_kg.predicate_selection import select_predicates

@@ -29,8 +29,8 @@ from kgwb.labs.pages import render_class_page
 from kgwb.llm import Scripted
 from kgwb.run import Run, System, agent
 from kgwb.run.answers import Answer, Candidate, Link, Value
+from kgwb.show.comparison import render_record_page
 from kgwb.show.explain import locate_vertices
-from kgwb.show.notebook import render_record_page
 from kgwb.show.subgraph import build_subgraph
 from kgwb.systems.surveyor.records import Executed
 from kgwb.text import look_of, tell_apart

@@ -14,7 +14,7 @@ from html.parser import HTMLParser
 import pytest
 
 import kgwb
-from kgwb.show.notebook import to_html
+from kgwb.show.comparison import to_html
 from kgwb.show.static_form import make_static
 from kgwb.ui.live import Live
 

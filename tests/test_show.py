@@ -43,8 +43,8 @@ from kgwb.run.answers import (
 )
 from kgwb.run.steps import Attempt, CheckResult, Step, format_tree, step_costs
 from kgwb.run.systems import load_system
+from kgwb.show.comparison import to_html
 from kgwb.show.html import SELECTOR_COMMA
-from kgwb.show.notebook import to_html
 from kgwb.show.records import render
 from kgwb.show.run import render_inputs, render_run_page, render_step_page
 from kgwb.show.run_state import RunState, answer_view, describe_type_mismatch

@@ -53,7 +53,7 @@ from kgwb.kg.base import Graph
 from kgwb.records import JsonObject, describe_validation_error, from_data, frozen
 from kgwb.run import Run
 from kgwb.run.answers import Answer, Dialogue, Reading, Turn
-from kgwb.run.diagnostics import find_cut_result
+from kgwb.run.doubts import find_cut_result
 from kgwb.run.gold import RightAnswer
 from kgwb.run.steps import used_calls
 from kgwb.show.run_state import (

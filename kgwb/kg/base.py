@@ -45,6 +45,8 @@ WIKIBASE_PROPERTY = URIRef(WIKIBASE_NAMESPACE + "Property")
 """The class of the entities of Wikidata that stand for a predicate, and have its label."""
 
 
+MAX_SUPPORTED_ROWS = 60
+"""Values of an answer, or rows of a result, whose support systems look for, from the first one."""
 MAX_KEPT_ANSWERS = 4_096
 """The IRIs for which it is remembered whether they are in a PredicateSet: rows have the same few."""
 

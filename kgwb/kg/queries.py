@@ -24,6 +24,7 @@ from kgwb.kg.algebra import (
     variables_of,
 )
 from kgwb.kg.base import (
+    MAX_SUPPORTED_ROWS,
     SCHEMA_NAMESPACES,
     WIKIBASE_PROPERTY,
     Direction,
@@ -468,8 +469,6 @@ def explain_empty_result(
 
 MAX_SUPPORT_BINDINGS = 500
 """Bindings that one query for the support of values reads at most."""
-MAX_SUPPORTED_ROWS = 60
-"""Values of an answer, or rows of a result, whose support systems look for, from the first one."""
 VALUES_PER_QUERY = 50
 """Values that one query names, for the values that had no binding among those read first."""
 MAX_TRIPLES_PER_VALUE = 60

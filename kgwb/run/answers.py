@@ -14,13 +14,11 @@ from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import chain
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from rdflib import RDF, RDFS, BNode, Literal, URIRef
 
-from kgwb.kg.base import AnswerKind, Graph
-from kgwb.kg.nodes import Nodes, read_nodes
-from kgwb.kg.queries import MAX_SUPPORTED_ROWS, parse_count
+from kgwb.kg.base import MAX_SUPPORTED_ROWS, AnswerKind, Graph
 from kgwb.records import (
     MAX_LINE_CHARS,
     MAX_SUMMARY_PARTS,
@@ -58,6 +56,9 @@ from kgwb.text import (
     single_line,
     tell_apart,
 )
+
+if TYPE_CHECKING:
+    from kgwb.kg.nodes import Nodes
 
 NOT_IN_GRAPH = "not in this graph"
 """The reason of an answer begins with this if the graph was asked and holds no answer."""
@@ -692,6 +693,8 @@ def read_values(
     terms = chain(*answer.support, *(value.terms for value in answer.values))
     if not any(isinstance(term, BNode) or term == EMPTY_LIST for term in terms):
         return _merge_equal_values(answer, merges_forms)
+    from kgwb.kg.nodes import read_nodes
+
     names_by_iri = {str(iri): name for iri, name in answer.names}
     nodes = read_nodes(kg, answer.support, names_by_iri)
     values: list[Value] = []
@@ -806,6 +809,8 @@ def count_in_graph(answer: Answer, query: str, graph: Graph) -> Answer:
     So a number is right if the result that was counted is cut. Raises QueryError if the query's
     result is not a number.
     """
+    from kgwb.kg.queries import parse_count
+
     rows = graph.select(query).rows
     counted = rows[0][0] if rows else None
     number = parse_count(counted)

@@ -38,15 +38,8 @@ from kgwb.kg.embeddings import Embeddings
 from kgwb.llm.base import ChatModel, ChatRequest, Message
 from kgwb.records import describe_validation_error, from_data, to_data, type_adapter
 from kgwb.run.agents import AgentKind, AgentSpec, System, agent, agent_of_key
-from kgwb.run.answers import Answer, Dialogue, Question, Reading, Turn, add_units
-from kgwb.run.diagnostics import (
-    doubt_cut_results,
-    doubt_names,
-    explained_failure,
-    remark_on_changing_queries,
-    remark_on_engine,
-    value_text,
-)
+from kgwb.run.answers import Answer, Dialogue, Question, Reading, Turn
+from kgwb.run.diagnostics import explained_failure, value_text
 from kgwb.run.differences import Differences, compare_steps
 from kgwb.run.engine import Engine
 from kgwb.run.execution import Execution, Listener, check_override
@@ -77,7 +70,6 @@ from kgwb.run.steps import (
     StopCondition,
     format_tree,
     names_in_steps,
-    used_calls,
     utc_now,
 )
 from kgwb.settings import Settings
@@ -326,11 +318,9 @@ class Run(Engine):
                     question = Question(self.question)
                     answer = self.system.answer(question, self.dialogue, self)
                     self._check_answer(answer)
-                    calls = used_calls(self.steps, self.calls)
-                    answer = doubt_cut_results(add_units(answer), calls)
-                    answer = doubt_names(answer, self)
-                    answer = remark_on_engine(answer, self.kg)
-                    execution.answer = remark_on_changing_queries(answer)
+                    from kgwb.run.doubts import complete_answer
+
+                    execution.answer = complete_answer(answer, self)
                     self.turn = self.system.remember(self)
             except BaseException:
                 with suppress(RunFileError):  # the first failure is the one to report

@@ -1,14 +1,20 @@
-"""Two runs side by side: their answers, the first decision that differs, then the other steps."""
+"""Two runs side by side: their answers, the first decision that differs, then the other steps.
+
+Below are the objects of kgwb as HTML in a notebook. Runs, steps, differences and records stand below
+this room, and cannot import it. So they have no ``_repr_html_``; ``import kgwb`` tells IPython to show
+them with ``to_html``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from kgwb.kg.survey_records import Survey
-from kgwb.records import summarize
+from kgwb.llm.base import DataNotice
+from kgwb.records import Record, summarize
 from kgwb.run import Run
 from kgwb.run.agents import agent_of_key
 from kgwb.run.answers import Answer
@@ -30,8 +36,14 @@ from kgwb.show.html import (
     static_section,
 )
 from kgwb.show.records import render
-from kgwb.show.run import render_answer_banner
+from kgwb.show.run import (
+    render_answer_banner,
+    render_notice_page,
+    render_run_page,
+    render_step_page,
+)
 from kgwb.show.run_state import RunState, setup_text, subject_text
+from kgwb.show.survey import render_survey_page
 from kgwb.show.terms import RenderContext, prefixes_of, replace_iris
 from kgwb.terms import DisplayNames
 from kgwb.text import display_name, pluralize
@@ -375,3 +387,35 @@ def _call_lines(call: Call, context: RenderContext) -> list[str]:
             asked = replace_iris(call.request[name], context, {})
             lines.append(f"{call.kind}: {asked}")
     return lines
+
+
+# Any object of kgwb in a notebook
+
+
+def render_record_page(record: Record) -> str:
+    """Render a record as HTML that stands alone."""
+    return static_section(render(record, RenderContext()))
+
+
+RENDERERS: Mapping[type, Callable[[Any], str]] = {
+    Run: render_run_page,
+    Step: render_step_page,
+    Differences: render_differences_page,
+    Survey: render_survey_page,
+    DataNotice: render_notice_page,
+    Record: render_record_page,
+}
+"""How objects are shown in a notebook. A class comes before those it derives from."""
+
+
+def to_html(value: object) -> str:
+    """Render a run, a step, differences, a survey or any other record as HTML that stands alone.
+
+    The first class of RENDERERS that the value is an instance of decides.
+
+    Raises TypeError for anything else.
+    """
+    for shown_type, function in RENDERERS.items():
+        if isinstance(value, shown_type):
+            return function(value)
+    raise TypeError(f"kgwb does not show a {type(value).__name__} as HTML")

@@ -14,11 +14,11 @@ from typing import NamedTuple
 from rdflib import Literal
 
 from kgwb.errors import KgwbError
-from kgwb.kg.queries import MAX_SUPPORTED_ROWS
+from kgwb.kg.base import MAX_SUPPORTED_ROWS
 from kgwb.records import frozen
 from kgwb.run import Run
 from kgwb.run.answers import NO_SUPPORT, NOT_IN_GRAPH, Answer, Value, was_graph_asked
-from kgwb.run.diagnostics import find_cut_result
+from kgwb.run.doubts import find_cut_result
 from kgwb.run.gold import RightAnswer
 from kgwb.run.steps import Step, Totals, used_calls
 from kgwb.terms import format_term, format_triple

@@ -46,7 +46,7 @@ from kgwb.run.ask import Check, act, check_reply
 from kgwb.run.prompts import shipped_folder
 from kgwb.run.systems import list_systems, load_system
 from kgwb.settings import Settings
-from kgwb.show.notebook import to_html
+from kgwb.show.comparison import to_html
 from kgwb.systems.chatty_kg import predicate_selection
 from kgwb.systems.chatty_kg import qir as qirs
 from kgwb.systems.chatty_kg.records import (

@@ -32,7 +32,7 @@ from kgwb.kg import Graph
 from kgwb.llm import Scripted, model
 from kgwb.run import Run
 from kgwb.run.store import STORE_FILE
-from kgwb.show.notebook import to_html
+from kgwb.show.comparison import to_html
 from kgwb.ui.debugger import VIEW_LABELS, Debugger
 from kgwb.ui.session import session_of
 

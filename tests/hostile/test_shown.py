@@ -25,9 +25,9 @@ from kgwb.llm import Scripted
 from kgwb.run import Run
 from kgwb.run.answers import Answer, Candidate, Value
 from kgwb.run.steps import format_tree
+from kgwb.show.comparison import to_html
 from kgwb.show.html import iri_link as linked
 from kgwb.show.html import static_page
-from kgwb.show.notebook import to_html
 from kgwb.show.static_form import load_style
 from kgwb.show.subgraph import build_subgraph
 from kgwb.show.timeline import render_waterfall

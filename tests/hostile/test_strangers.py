@@ -26,7 +26,7 @@ from kgwb.llm import Scripted
 from kgwb.run.models import Replay
 from kgwb.run.prompts import Prompts, shipped_folder
 from kgwb.run.steps import call_key
-from kgwb.show.notebook import to_html
+from kgwb.show.comparison import to_html
 from kgwb.text import CONTROL_CHARACTERS
 from kgwb.ui.debugger import VIEW_LABELS, Debugger
 from kgwb.ui.session import session_of

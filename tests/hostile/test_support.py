@@ -14,7 +14,7 @@ from hostile.test_surveys import assert_quoted
 from kgwb.kg.sparql import LONE_SURROGATE
 from kgwb.llm import Scripted
 from kgwb.run.exports import to_cypher, to_graphml, to_json
-from kgwb.show.notebook import to_html
+from kgwb.show.comparison import to_html
 from kgwb.systems.robodata.states import TOOLS_BY_STATE
 
 WHOLE = [text for text in texts(500) if not LONE_SURROGATE.search(text)]

@@ -14,7 +14,7 @@ from tables import read_table
 from kgwb import open_kg
 from kgwb.kg.findings import SchemaFacts, inspect_result
 from kgwb.run.answers import Answer, Value
-from kgwb.run.diagnostics import remark_on_engine
+from kgwb.run.doubts import remark_on_engine
 from kgwb.run.steps import RecordedGraph
 
 HERE = Path(__file__).parent

@@ -9,7 +9,7 @@ import pytest
 from small import films
 
 from kgwb.run import Run, System
-from kgwb.show.notebook import to_html
+from kgwb.show.comparison import to_html
 
 SOURCE = """
 from dataclasses import dataclass

@@ -18,7 +18,7 @@ from small import answer_of, iri
 
 from kgwb.errors import OverrideError
 from kgwb.llm import Scripted
-from kgwb.show.notebook import to_html
+from kgwb.show.comparison import to_html
 from kgwb.show.subgraph import build_subgraph
 
 
