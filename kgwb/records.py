@@ -356,6 +356,8 @@ def copy_containers(value: Any) -> Any:
 
     What is written into the value later is not in the copy. Anything else in it is shared.
     """
+    if isinstance(value, str | Record):  # as most: to ask whether it is of pydantic takes longer
+        return value
     if isinstance(value, dict):
         copied = value.copy()  # of its own class
         for name, part in value.items():

@@ -11,7 +11,6 @@ import threading
 import time
 from collections import Counter
 from collections.abc import (
-    AsyncIterator,
     Awaitable,
     Callable,
     Iterable,
@@ -303,7 +302,7 @@ class Execution:
                 f"the step {step.key} promises {promised} and returned {value_text(output)}",
                 hint=f"return {promised}, or change the annotation of {spec.name}",
             )
-        if isinstance(output, (Iterator, AsyncIterator)):
+        if hasattr(type(output), "__next__") or hasattr(type(output), "__anext__"):
             step.notes.append(
                 f"it returned a {type(output).__name__}: what that asks belongs to the step that "
                 "reads it, and its values are neither shown nor saved; return a list"

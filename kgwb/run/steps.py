@@ -21,6 +21,7 @@ from datetime import UTC, datetime
 from functools import partial
 from json.encoder import JSONEncoder, encode_basestring
 from json.encoder import c_make_encoder as make_encoder  # type: ignore[attr-defined]
+from operator import attrgetter
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from pydantic.errors import PydanticUserError
@@ -150,6 +151,10 @@ class Call:
     response: JsonObject | None = None
     """For the query of a pipeline: status, headers and body of the endpoint's reply, as JSON data."""
 
+    def __copy__(self) -> Call:
+        """Return another object for the same call. ``copy`` would take ten times as long by itself."""
+        return Call(*_values_of_call(self))
+
     def to_data(self) -> JsonObject:
         """Return the call as JSON data, in the form of a run file.
 
@@ -219,6 +224,9 @@ class Call:
             result_type=result_type,
             response=from_data(data.get("response"), JsonObject | None),
         )
+
+
+_values_of_call = attrgetter(*[field.name for field in fields(Call)])
 
 
 class CallSource(Protocol):

@@ -328,13 +328,15 @@ class CallStore:
         """
         of_model = self._address(key, "model")
         of_graph = self._address(key, "")
-        with self._errors_kept():
-            data = self._unwritten.get(of_graph)
+        data = self._unwritten.get(of_graph)
+        call = None
+        try:
             call = self._file.find(of_model, of_graph) if data is None else _unpack(data)
-            if call is not None and call.kind == "model":
-                self.reused_keys.add(key)
-            return call
-        return None
+        except _READ_ERRORS as exc:
+            self._keep_error(exc)
+        if call is not None and call.kind == "model":
+            self.reused_keys.add(key)
+        return call
 
     def find_or_make(
         self, key: str, kind: str, make: Callable[[], Call], poll: Callable[[], object]
@@ -483,7 +485,11 @@ class CallStore:
         try:
             yield
         except _READ_ERRORS as exc:
-            self.error = self.error or _as_input_error(self.path, exc)
+            self._keep_error(exc)
+
+    def _keep_error(self, error: Exception) -> None:
+        """Keep an error of the database in ``error``, if it is the first one."""
+        self.error = self.error or _as_input_error(self.path, error)
 
 
 def read_calls(path: Path) -> Iterator[Call]:
