@@ -7,7 +7,7 @@ question asks for something else, and is not read here.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from rdflib import URIRef
@@ -49,6 +49,7 @@ from kgwb.llm.rules.words import (
     find_mentions,
     kept_by_graph,
     looks_english,
+    lowercase_words,
     singular,
     tokenize,
     words_of,
@@ -175,7 +176,7 @@ def read_members(question: str, kg: Graph, embeddings: Embeddings) -> Read | Non
     """
     question = write_dates(remove_filler_phrases(question))
     asked = EXISTENCE.sub("", question)
-    words = [token.lowercase for token in tokenize(asked)]
+    words = lowercase_words(tokenize(asked))
     is_count = words[:2] == ["how", "many"] or not {"count", "number"}.isdisjoint(words[:3])
     others = words[1:] if is_count else words
     refused = REFUSED_WORDS.intersection(words)
@@ -208,11 +209,16 @@ def read_members(question: str, kg: Graph, embeddings: Embeddings) -> Read | Non
         is_all = question != asked or is_plural or "all" in words or "every" in words
         if not conditions and (not is_all or DEFINITION.match(asked)):
             return None
-        fact = (TARGET, CLASS_RELATION, classes.names[class_iri])
-        reading = ParsedQuestion((fact,), TARGET, kind)
-        found = [*doubts, *doubts_of(conditions)]
-        return with_conditions(reading, conditions), Unread((), found)
+        return _read_of_class(classes.names[class_iri], kind, conditions, doubts)
     return None
+
+
+def _read_of_class(
+    name: str, kind: QuestionKind, conditions: Sequence[Condition], doubts: Sequence[str]
+) -> Read:
+    """Return a reading that asks for the members of a class that fulfil conditions, with all doubts."""
+    reading = ParsedQuestion(((TARGET, CLASS_RELATION, name),), TARGET, kind)
+    return with_conditions(reading, conditions), Unread((), [*doubts, *doubts_of(conditions)])
 
 
 def read_members_loosely(question: str, kg: Graph, embeddings: Embeddings) -> Read | None:
@@ -223,7 +229,7 @@ def read_members_loosely(question: str, kg: Graph, embeddings: Embeddings) -> Re
     """
     question = write_dates(remove_filler_phrases(question))
     asked = PASSING_PLACE.sub("", EXISTENCE.sub("", question))
-    words = [token.lowercase for token in tokenize(asked)]
+    words = lowercase_words(tokenize(asked))
     if not words or not looks_english(" ".join(words)) or find_mentions(asked, kg):
         return None
     has_unknown_degree = any(is_comparing(word) and word not in DEGREES for word in words)
@@ -253,10 +259,8 @@ def read_members_loosely(question: str, kg: Graph, embeddings: Embeddings) -> Re
                 continue
         if class_iri is None:
             continue
-        fact = (TARGET, CLASS_RELATION, classes.names[class_iri])
-        reading = ParsedQuestion((fact,), TARGET, kind)
-        found = [*doubts, *doubts_of(conditions)] or ["some words were left out"]
-        return with_conditions(reading, conditions), Unread((), found)
+        reading, unread = _read_of_class(classes.names[class_iri], kind, conditions, doubts)
+        return reading, unread if unread.doubts else Unread((), ["some words were left out"])
     return None
 
 
@@ -386,7 +390,7 @@ def _read_about(
 
     ``taken`` are the positions of its words, and of those of a class above it.
     """
-    words = [token.lowercase for token in tokenize(question)]
+    words = lowercase_words(tokenize(question))
     name = fetch_classes(kg).names[class_iri]
     things = fetch_things(kg, members_of(class_iri, kg))
     conditions = find_conditions(question, taken, name, things, kg, embeddings)

@@ -29,6 +29,7 @@ from kgwb.llm.rules.words import (
     are_kin,
     are_rivals,
     kept_by_graph,
+    lowercase_words,
     relation_phrase,
     stem,
     stems_of,
@@ -290,7 +291,7 @@ def find_conditions(
 
 def _words_outside(question: str, taken: set[int]) -> list[str]:
     """Return the words of a question in lower case, with "" at positions that are taken."""
-    words = [token.lowercase for token in tokenize(question)]
+    words = lowercase_words(tokenize(question))
     for place in taken:
         words[place] = ""
     return words

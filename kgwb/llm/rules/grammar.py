@@ -28,6 +28,7 @@ from kgwb.llm.rules.words import (
     find_mentions,
     is_verb,
     leads_to_agent,
+    lowercase_words,
     relation_phrase,
     singularize,
     tokenize,
@@ -393,7 +394,7 @@ def parse_tokens(tokens: Sequence[Token], mentions: Mentions, kg: Graph | None) 
 
     Raises ModelError if a word of UNSUPPORTED_WORDS stands outside of the names.
     """
-    words = [token.lowercase for token in tokens]
+    words = lowercase_words(tokens)
     unsupported = find_unsupported_word(words_without_names(mentions, tokens))
     if unsupported:
         raise ModelError(

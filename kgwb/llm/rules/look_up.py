@@ -58,6 +58,7 @@ from kgwb.llm.rules.words import (
     has_word_of_stem,
     have_same_relation,
     leads_to_agent,
+    only,
     relation_phrase,
     singularize,
     stem,
@@ -383,7 +384,7 @@ class LookUp(QuestionWords):
         for inverse in predicates_like(relation, inverses, self.embeddings):
             if not has_other_direction(fact, self.name, inverse):
                 found.append(predicate_of[inverse])
-        return found[0] if len(found) == 1 else None
+        return only(found)
 
     def _is_unfit(self, predicate: VertexPredicate, asks_who: bool) -> bool:
         """Return whether a predicate is no answer to "who", or else for a place, by its name and values.
@@ -444,8 +445,7 @@ class LookUp(QuestionWords):
         if not en.TIME_WORDS.isdisjoint(self.words):
             return None
         asks_when = self.kind == "a time"
-        found = [predicate for predicate in predicates if predicate.is_temporal == asks_when]
-        return found[0] if len(found) == 1 else None
+        return only([each for each in predicates if each.is_temporal == asks_when])
 
     def _asks_for_others(self, relation: str, predicate: VertexPredicate) -> bool:
         """Return whether a relation is like others, too, by its " by" alone: "written by", "translated by"."""
@@ -471,7 +471,7 @@ class LookUp(QuestionWords):
         numbers = [predicate for predicate in found if predicate.has_only_numbers]
         if numbers and "many" in self.words:  # how many people live in X
             found = numbers
-        return found[0] if len(found) == 1 else None
+        return only(found)
 
     def read_by_meaning(self) -> Read | None:
         """Return a reading by the predicate that is nearest to the question in meaning, with a doubt.
@@ -693,7 +693,7 @@ class LookUp(QuestionWords):
         for predicate in self.predicates:
             if all(self._says(predicate, position) for position in self.positions):
                 found.append(predicate)
-        return found[0] if len(found) == 1 else None
+        return only(found)
 
     def _has_all_relations(self, similar: Predicates) -> bool:
         """Return whether the graph has predicates like all relations of the grammar's reading.

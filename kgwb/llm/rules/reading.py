@@ -94,6 +94,8 @@ from kgwb.llm.rules.words import (
     have_same_words,
     kept_by_graph,
     looks_english,
+    lowercase_words,
+    only,
     tokenize,
     words_of,
     words_without_names,
@@ -415,7 +417,7 @@ def _as_found(
 
 def _words_with_names(tokens: Sequence[Token], mentions: Mentions) -> list[str]:
     """Return the words of a question in lower case, with NAME in the place of each name."""
-    words = [token.lowercase for token in tokens]
+    words = lowercase_words(tokens)
     for mention in reversed(mentions):
         words[mention.start : mention.end] = [NAME]
     return words
@@ -683,8 +685,7 @@ def _predicate_said_by(noun: str, predicates: Predicates) -> VertexPredicate | N
         is_reversed = wording.contradicts("out" if predicate.is_incoming else "in")
         if are_kin(noun, predicate.name) and not is_reversed:
             by_kin.append(predicate)
-    found = by_name or by_class or by_kin
-    return found[0] if len(found) == 1 else None
+    return only(by_name or by_class or by_kin)
 
 
 def _asking_clause(question: _NamedQuestion) -> range:
@@ -787,7 +788,7 @@ def _find_named(kg: Graph, question: str) -> Mentions:
     "The Polar Carrier ship" and "purchase order 12" are names with their classes. A thing that is
     called by another name of it has its label. They are kept for the questions asked last.
     """
-    words = [token.lowercase for token in tokenize(question)]
+    words = lowercase_words(tokenize(question))
     year = "".join(YEAR.findall(question)[:1])
     named = []
     for found in find_mentions(question, kg):
@@ -884,9 +885,7 @@ def only_mention(mentions: Iterable[Mention]) -> Mention | None:
         last = mention
         if mention.text != mention.text.casefold():
             capitalized.append(mention)
-    if not capitalized:
-        return last
-    return capitalized[0] if len(capitalized) == 1 else None
+    return only(capitalized) if capitalized else last
 
 
 def find_unclear_name(

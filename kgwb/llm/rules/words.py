@@ -199,6 +199,11 @@ def tokenize(text: str) -> tuple[Token, ...]:
     return tuple(tokens)
 
 
+def lowercase_words(tokens: Iterable[Token]) -> list[str]:
+    """Return words in lower case."""
+    return [token.lowercase for token in tokens]
+
+
 def singularize(word: str) -> str:
     """Return the singular of a regular plural, and any other word as it is.
 
@@ -368,6 +373,11 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
+def only(found: Sequence[T]) -> T | None:
+    """Return the only one of what was found; None if there is none, or are several."""
+    return found[0] if len(found) == 1 else None
+
+
 def kept_by_graph(
     find: Callable[Concatenate[Graph, P], T],
 ) -> Callable[Concatenate[Graph, P], T]:
@@ -479,7 +489,7 @@ def bracketed_mentions(question: str) -> list[Mention]:
 
 def words_without_names(mentions: Iterable[Mention], tokens: Sequence[Token]) -> list[str]:
     """Return the words of a question in lower case, with "" in the place of those of names."""
-    words = [token.lowercase for token in tokens]
+    words = lowercase_words(tokens)
     for mention in mentions:
         words[mention.start : mention.end] = [""] * mention.size
     return words
@@ -549,7 +559,7 @@ class _MentionFinder:
         for first in edges:
             for last in edges:
                 if first <= last < first + MAX_NAME_TOKENS:
-                    part = self._mention(first, last + 1)
+                    part = Mention(first, last + 1, "")
                     beginning = self.question[self.tokens[first].start : self.tokens[last].start]
                     spellings_of[part] = [beginning + ending for ending in endings[last]]
         texts = dict.fromkeys(chain.from_iterable(spellings_of.values()))
@@ -699,7 +709,7 @@ class _MentionFinder:
         chosen = names[-1:]
         for name in names[:-1]:
             between = self.tokens[name.end : chosen[0].start]
-            if [token.lowercase for token in between] == ["and"]:  # which of madder and weld
+            if lowercase_words(between) == ["and"]:  # which of madder and weld
                 return [name, *chosen]
         return chosen
 
