@@ -173,17 +173,14 @@ def _joins_opposite_facts(query: CandidateQuery, combination: Combination) -> bo
     return len(iris) < len(directions)
 
 
-def _sort_key(combination: Combination) -> tuple[float, list[str], list[bool]]:
+def _sort_key(combination: Combination) -> tuple[float, tuple[str, ...], tuple[bool, ...]]:
     """Return a key that sorts combinations by score, the highest first, then by IRIs, then "out" first."""
-    score = score_combination(combination)
-    iris = [choice.iri for choice in combination]
-    incoming = [choice.is_incoming for choice in combination]
-    return -score, iris, incoming
+    _, factors, iris, incoming, *_ = zip(*combination, strict=True)
+    return -compute_score(factors), iris, incoming
 
 
-def score_combination(combination: Combination) -> float:
-    """Return the geometric mean of the factors."""
-    factors = [choice.factor for choice in combination]
+def compute_score(factors: Sequence[float]) -> float:
+    """Return the score of a combination: the geometric mean of its factors."""
     return math.prod(factors) ** (1 / len(factors))
 
 
@@ -203,7 +200,9 @@ def _build_query(
     """
     patterns: dict[TriplePattern, None] = {}
     filters: dict[str, None] = {}
+    factors = []
     for choice in combination:
+        factors.append(choice.factor)
         patterns.update(dict.fromkeys(choice.patterns))
         filters[choice.class_filter] = None
     where = patterns_to_sparql(patterns)
@@ -220,7 +219,7 @@ def _build_query(
         sparql=f"{head} {{ {body} }}",
         patterns=tuple(patterns),
         predicates=tuple(choice.predicate.name for choice in combination),
-        score=round(score_combination(combination), 4),
+        score=round(compute_score(factors), 4),
         filters=filter_text,
     )
 

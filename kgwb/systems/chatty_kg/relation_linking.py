@@ -193,13 +193,16 @@ def _extend_paths(
     """
     fact = relation.fact
     start = fact.object if new_end == fact.subject else fact.subject
+    steps = []
+    for predicate in relation.predicates:
+        patterns, class_filter = make_patterns(fact, predicate, terms)
+        step = f"{patterns_to_sparql(patterns)} {class_filter}"
+        steps.append((step, max(predicate.similarity, MIN_STEP_SIMILARITY)))
     extended = []
     for path in paths.get(start, [Path("", 1.0)]):  # a fact such as ⟨?x, knows, ?x⟩ has no start
-        for predicate in relation.predicates:
-            patterns, class_filter = make_patterns(fact, predicate, terms)
-            where = f"{path.where} {patterns_to_sparql(patterns)} {class_filter}".strip()
-            score = path.score * max(predicate.similarity, MIN_STEP_SIMILARITY)
-            extended.append(Path(where, score))
+        for step, similarity in steps:
+            where = f"{path.where} {step}".strip()
+            extended.append(Path(where, path.score * similarity))
     extended.sort(key=lambda path: -path.score)
     return extended
 
