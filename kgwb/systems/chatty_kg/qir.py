@@ -28,6 +28,7 @@ BOOLEAN_OPENERS = frozenset(
     "don't doesn't didn't hasn't".split()
 )
 """A question that begins with one of these words is answered by yes or no, see ``determine_kind``."""
+NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 COUNT_QUESTION = re.compile(
     r"^(in |on |for |at )?how (many|much)\b|^(what|give|tell).{0,12}\b(number|count) of\b",
     re.IGNORECASE,
@@ -375,8 +376,6 @@ def _make_variable(name: str) -> str:
     character that is not ASCII becomes "u" and its code: "?gruf6udfe" for "?größe". A name that is
     empty then becomes "?unknown".
     """
-    ascii_name = ""
-    for character in name.strip().lstrip("?"):
-        ascii_name += character if character.isascii() else f"u{ord(character):x}"
+    ascii_name = NOT_ASCII.sub(lambda found: f"u{ord(found[0]):x}", name.strip().lstrip("?"))
     word = re.sub(r"\W+", "_", ascii_name).strip("_")
     return f"?{word or 'unknown'}"
