@@ -275,7 +275,13 @@ if TYPE_CHECKING:
     from kgwb.kg.survey_records import ClassGroup, Survey
     from kgwb.kg.survey_text import SurveyWriter, writer_of_survey
     from kgwb.llm.rules.classes import CLASS_RELATION
-    from kgwb.llm.rules.predicates import fetch_classes_of_graph, find_gender, find_kind, is_called
+    from kgwb.llm.rules.predicates import (
+        fetch_classes_of_graph,
+        find_gender,
+        find_kind,
+        has_said,
+        is_called,
+    )
     from kgwb.llm.rules.reading import (
         can_be_answered,
         find_not_understood,
@@ -521,6 +527,7 @@ __all__ = [
     "ground_question",
     "has_form",
     "has_literal",
+    "has_said",
     "have_same_words",
     "highlight_words",
     "inspect_result",
@@ -651,7 +658,7 @@ _IMPORTED_ON_USE = {
     "kgwb.kg.survey_records": "ClassGroup Survey",
     "kgwb.kg.survey_text": "SurveyWriter writer_of_survey",
     "kgwb.llm.rules.classes": "CLASS_RELATION",
-    "kgwb.llm.rules.predicates": "fetch_classes_of_graph find_gender find_kind is_called",
+    "kgwb.llm.rules.predicates": "fetch_classes_of_graph find_gender find_kind has_said is_called",
     "kgwb.llm.rules.reading": (
         "can_be_answered find_not_understood ground_question read_with_doubts"
     ),

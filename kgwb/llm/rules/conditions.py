@@ -7,7 +7,7 @@ question say it, and what is doubtful about it.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, pairwise, product
 from typing import NamedTuple
 
@@ -78,6 +78,10 @@ UNIT_OF: dict[str, str] = {
     word: unit for unit, words in en.LEXICON["units"].items() for word in words.split()
 }
 """For a word or sign of a unit, the unit."""
+MEASURED_BY: dict[str, str] = {
+    unit: noun for noun, units in en.LEXICON["measured"].items() for unit in units.split()
+}
+"""For a unit, what it measures."""
 MEASURING_WORDS = en.FUNCTION_WORDS | en.TIME_WORDS | {"amount", "count", "unit", "value"}
 """Words of names that say no more of what is measured, beside units."""
 CURRENCIES = ("euro", "dollar", "pound", "franc")
@@ -379,9 +383,18 @@ def find_likely_value(
     for other, _ in ranked[1:2]:
         least = max(least, other + LEAD)
     if likeness < least:
-        return None
+        kin = [each for _, each in ranked if _is_kin_of_any(each[2], said.values())]
+        if len(kin) != 1:
+            return None
+        [(text, name, value)] = kin
     doubt = f"“{phrase}” was read as “{text}”"
     return Condition(name, value, set(said), [doubt])
+
+
+def _is_kin_of_any(value: str, words: Iterable[str]) -> bool:
+    """Return whether a word may say a value that is no name by its kin: "fixed" for "under repair"."""
+    telling = [word for word in words if word not in en.VAGUE_WORDS]
+    return value.islower() and any(are_kin(word, normalize(value)) for word in telling)
 
 
 @kept_by_graph
@@ -738,6 +751,8 @@ def _choose_attribute(
     expected = wanted | stems_of(" ".join([known, *nouns]))
     certain = [each for each in fitting if each.stems <= expected]
     fitting = certain or fitting
+    if not (fitting or said):
+        fitting = [each for each in candidates if MEASURED_BY.get(each.unit) in nouns]
     if not fitting and len(said) <= MAX_LIKE_WORDS:
         fitting = _find_like(list(said.values() or nouns), candidates, embeddings)
     if not fitting and measure.is_time:

@@ -588,6 +588,13 @@ class Coverage(QuestionWords):
         numbers. For others, values are fetched from the graph and compared with the kind that is
         asked for.
         """
+        classes = names_of_classes(self.kg)
+        asked = classes.intersection(self.asked_phrases())
+        types = set(map(normalize, types_of(self.chosen)))
+        if asked and types and types.isdisjoint(classes) and "many" not in self.words:
+            last_words = {each.name.split()[-1] for each in self.chosen}
+            if not any(has_word_of_stem(each, word) for each in asked for word in last_words):
+                return [f"it asks for a “{min(asked)}”, and texts or numbers were found"]
         if any(predicate.is_incoming for predicate in self.chosen):
             is_wrong = self.kind in ("a time", "a number")
             return [f"it asks for {self.kind}, and things were found"] if is_wrong else []

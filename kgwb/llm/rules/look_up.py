@@ -6,6 +6,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations, pairwise
 
+from rdflib import URIRef
+
 from kgwb.kg.base import Direction, Graph
 from kgwb.kg.embeddings import Embeddings
 from kgwb.kg.label_search import UNIT_WORDS, names_unit, normalize
@@ -37,6 +39,7 @@ from kgwb.llm.rules.predicates import (
     VertexPredicate,
     Vertices,
     asked_kind,
+    fetch_ends,
     fetch_predicates,
     find_similar_predicates,
     has_neighbour_of_two_types,
@@ -126,7 +129,7 @@ class QuestionWords:
         if position > 0:
             before = self.words[position - 1]
             keys.append(f"{before}_{word}")
-        phrases = [word]
+        phrases = [] if word in NON_CONTENT_WORDS else [word]  # "in charge" is not "stored in"
         for key in keys:
             if key in RELATION_PHRASES:
                 phrases.append(RELATION_PHRASES[key])
@@ -138,6 +141,8 @@ class QuestionWords:
         positions = []
         for position, word in enumerate(self.words):
             is_vague = word in en.VAGUE_WORDS and position < last  # what does X play
+            if "_".join(self.words[position - 1 : position + 1]) in RELATION_PHRASES:
+                is_vague = False  # in charge
             if stem(word) in KIN_GROUPS and word not in NON_CONTENT_WORDS and not is_vague:
                 positions.append(position)
         return positions
@@ -145,17 +150,21 @@ class QuestionWords:
     def asked_phrases(self) -> list[str]:
         """Return the phrases of up to MAX_CLASS_WORDS words after "which", "what" or "many".
 
-        They are in normal form with the last word in the singular, the longest first. The first such
-        word of the question counts. Returns nothing without one.
+        They are in normal form with the last word in the singular, the longest first, then those
+        after an adjective. The first such word of the question counts. Returns nothing without one.
         """
-        for start, word in enumerate(self.words, start=1):
-            if word in WORDS_BEFORE_ASKED_NOUN:
-                following = self.words[start : start + MAX_CLASS_WORDS]
-                phrases = []
-                for size in range(len(following), 0, -1):
-                    phrase = normal_noun(" ".join(following[:size]))
+        for place, word in enumerate(self.words):
+            if word not in WORDS_BEFORE_ASKED_NOUN:
+                continue
+            following = self.words[place + 1 : place + 1 + MAX_CLASS_WORDS]
+            phrases = []
+            for start in (0, 1):
+                for end in range(len(following), start, -1):
+                    phrase = normal_noun(" ".join(following[start:end]))
                     phrases.append(phrase)
-                return [phrase for phrase in phrases if phrase]
+                if NO_ADJECTIVES.intersection(following[:1]):
+                    break
+            return [phrase for phrase in phrases if phrase]
         return []
 
     def is_asked_noun(self, position: int) -> bool:
@@ -266,6 +275,9 @@ RELATION_WORDS = en.TIME_WORDS.union(en.PLACE_WORDS, _WORDS_OF_PHRASES, ["by"])
 """Words of known relations. Relations of these words alone are not looked up in the graph."""
 TIME_AND_PLACE_ENDINGS = ("at", "in", "on")
 WHO_WORDS = frozenset(("who", "whom", "who's"))
+PLACE_RELATION = "location origin home route"
+"""A name of which words are kin that ask where something is, comes from or is reached."""
+NO_ADJECTIVES = en.FUNCTION_WORDS - en.DETERMINERS | {""}
 SKIPPED_WORDS = en.BE_FORMS | en.DETERMINERS | en.ACTIVE_AUXILIARIES
 """Words that may stand between these and the noun: "what is the"."""
 
@@ -313,6 +325,9 @@ class LookUp(QuestionWords):
         facts = self.reading.facts
         has_one_fact = len(facts) == 1
         whole = self._find_compound() if len(facts) > 1 else self._find_inverse()
+        if "people" in self.words and "many" in self.words:  # they live in it: a population
+            numbers = [each for each in self.predicates if each.has_only_numbers]
+            whole = whole or self._find_kin(numbers)
         if whole is not None:
             return self._reading_of_predicate(whole)
 
@@ -595,7 +610,8 @@ class LookUp(QuestionWords):
         phrases = []
         for position, word in enumerate(self.words):
             if word:
-                phrases.append(self._phrases_at(position)[0])
+                is_content = word not in NON_CONTENT_WORDS
+                phrases.append(self._phrases_at(position)[0] if is_content else word)
         return " ".join(phrases)
 
     def _meaning(self, predicate: VertexPredicate, text: str) -> float:
@@ -636,7 +652,11 @@ class LookUp(QuestionWords):
                 is_said_word = stem(word) in stems and stem(following) not in stems
                 if is_said_word or (word == "" and self._joins_name(position)):
                     return True
-            if is_said and self._asks_for_other_class(position, predicate):
+            is_other = self._asks_for_other_class(position, predicate)
+            are_things = "many" not in self.words and word not in en.TIME_WORDS
+            if is_other and are_things and predicate.has_only_numbers:
+                return True
+            if is_said and is_other:
                 may_be_person = leads_to_kind(self.kg, self.vertices, predicate, "a person")
                 return may_be_person or normal_noun(word) in names_of_classes(self.kg)
         facts = self.reading.facts
@@ -670,6 +690,40 @@ class LookUp(QuestionWords):
         if len(incoming) == 1 and not en.PREPOSITIONS.isdisjoint(before_name[-1:]):
             return incoming  # which mountains are in X, and not its highest mountain
         return leading
+
+    def read_to_class(self) -> Read | None:
+        """Return a reading, in doubt, of a question for things of a class that two predicates lead to, one way alone.
+
+        The glacier of an ice core is where it was drilled. One predicate must not lead to the class, and
+        other words say no other relation, but may ask for a place. None if there is no such way.
+        """
+        if self._predicates_of_asked_class() != []:
+            return None
+        phrases = self.asked_phrases()
+        said = []
+        for word in self._telling_words():
+            if stem(word) in KIN_GROUPS and not are_kin(word, f"{PLACE_RELATION} {phrases[0]}"):
+                said.append(word)
+        classes = names_of_classes(self.kg)
+        asked = next(phrase for phrase in phrases if is_class_called(phrase, classes))
+        if not said and (asked in en.PERSON_NOUNS or leads_to_agent(asked)):
+            return None  # who is in a town
+        ways = []
+        for first in self.predicates:
+            ends = () if first.has_only_numbers else fetch_ends(self.kg, self.vertices, first)
+            things = tuple(end for end in ends if isinstance(end, URIRef))
+            for second in fetch_predicates(self.kg, things) if things else ():
+                types = with_superclasses(self.kg, second.value_types)
+                names = normalize(f"{first.name} {second.name}")
+                is_said = all(are_kin(word, names) for word in said)
+                if is_said and is_class_called(asked, map(normalize, types)):
+                    ways.append((first, second))
+        if len(ways) != 1:
+            return None
+        [(first, second)] = ways
+        facts = (fact_of(self.name, first, "?x1"), fact_of("?x1", second, "?answer"))
+        doubt = f"it was read as “{second.name}” of what “{first.name}” leads to"
+        return self._with_facts(*facts), Unread((), [doubt])
 
     def _leads_to_asked_kind(self, predicate: VertexPredicate) -> bool:
         """Return whether a predicate leads to the kind of value that the question words ask for, if any."""
@@ -817,6 +871,7 @@ class LookUp(QuestionWords):
             return reading
         for phrase in self.asked_phrases():
             is_only_type = types == {phrase} and not has_untyped
+            is_only_type |= phrase == "person" and phrase not in types  # vets are people, too
             if phrase in names or is_only_type:
                 return reading
             is_class_name = phrase in types or phrase in names_of_classes(self.kg)
@@ -873,7 +928,8 @@ class AskedPredicate(QuestionWords):
         likeness = {}
         for position in self.positions:
             word = self.words[position]
-            if have_same_relation(word, own_name) or has_word_of_stem(own_name, word):
+            is_said = has_word_of_stem(own_name, word) and word not in NON_CONTENT_WORDS
+            if is_said or have_same_relation(word, own_name):
                 likeness[position] = 1.0
                 continue
             with_previous = self.words[max(position - 1, 0) : position + 1]

@@ -579,8 +579,10 @@ def _read_for_each(question: str, kg: Graph, embeddings: Embeddings) -> Read | N
         [(subject, relation, object_)] = reading.facts
         predicates = fetch_predicates(kg, _vertices_of(kg, mention.text))
         similar = predicates_like(relation, predicates, embeddings)
-        has_numbers = bool(similar) and all(each.has_only_numbers for each in similar)
-        if reading.kind == "count" and not has_numbers:
+        if not similar:
+            doubts.append(f"nothing is said of {mention.text}")
+            continue
+        if reading.kind == "count" and not all(each.has_only_numbers for each in similar):
             return None
         if object_ == reading.target:
             facts.append((subject, relation, unknown))
@@ -588,6 +590,8 @@ def _read_for_each(question: str, kg: Graph, embeddings: Embeddings) -> Read | N
             facts.append((unknown, relation, object_))
         targets.append(unknown)
         doubts += unread.doubts
+    if not facts:
+        return None
     return ParsedQuestion(tuple(facts), ", ".join(targets), "list"), Unread((), doubts)
 
 
@@ -596,8 +600,9 @@ def _read_by_meaning(
 ) -> Read | None:
     """Return a reading of a question about one name by its meaning, with a doubt; None if there is none.
 
-    The name may be a text of the graph, too: "Which stations are in Westshire?" A question of a form
-    that is not read even with such a name has no reading.
+    Else it is the only way to the class that is asked for. The name may be a text of the graph,
+    too: "Which stations are in Westshire?" A question of a form that is not read even with such a
+    name has no reading.
     """
     if find_unread_form(question, None):
         return None
@@ -615,7 +620,7 @@ def _read_by_meaning(
         return None
     ends = vertices.get(mention, ())
     look_up = LookUp(words, reading, mention.text, ends, kg, embeddings)
-    nearest = look_up.read_by_meaning()
+    nearest = look_up.read_by_meaning() or look_up.read_to_class()
     if nearest is None or look_up.kind == A_TRUTH_VALUE:
         return nearest
     coverage = Coverage(words, (), nearest[0], {mention: ends}, kg, embeddings)
@@ -821,6 +826,7 @@ def _with_label(mention: Mention, year: str, kg: Graph) -> Mention:
     if find_labelled(kg, name):
         return mention
     if year:
+        name = name.removesuffix(f" in {year}")
         hits = kg.search(f"{name} {year}", MAX_PARTIAL_MATCHES).hits
         of_year = [hit.label for hit in hits if year in hit.label and name in hit.label]
         if len(of_year) == 1:

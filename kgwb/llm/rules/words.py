@@ -237,7 +237,8 @@ def stem(word: str) -> str:
             return stem(IRREGULAR_FORMS[form])
     for ending in ENDINGS:
         start = word.removesuffix(ending)
-        if start == word or len(start) < MIN_STEM_CHARS:
+        is_part = ending == "y" and start.endswith(("a", "e", "o"))  # survey, surveys
+        if start == word or is_part or len(start) < MIN_STEM_CHARS:
             continue
         last = start[-1]
         if last == start[-2] and last not in "ls":
@@ -298,9 +299,12 @@ def are_kin(word: str, name: str) -> bool:
 def words_saying(name: str) -> Words:
     """Return the words of a name in normal form, a verb before "to" as that of the other side.
 
-    What is lent to somebody is what that person borrows.
+    What is lent to somebody is what that person borrows. "Made of" says no more than a material.
     """
     words = words_of(name)
+    known = RELATION_PHRASES.get("_".join(words))
+    if known is not None and len(words) > 1:
+        return known.split()
     if words[-1] != "to":
         return words
     return [RECIPIENT_VERBS.get(stem(word), word) for word in words]
@@ -417,6 +421,7 @@ BRACKETED_NAME = re.compile(r"\[([^\[\]]+)\]")
 LETTER_OR_DIGIT = re.compile(r"[^\W_]")
 SIGNS = re.compile(r"[^\w\s]{0,3}")
 """The signs after a word that may belong to a name; no name ends in more of them."""
+WEEKDAY = re.compile("(mon|tues|wednes|thurs|fri|satur|sun)days?")
 MAX_NAME_TOKENS = 18
 NATIONALITY_ENDINGS = ("ian", "ean", "ish", "ese")
 KIND_INTRODUCTIONS = WH_WORDS | DETERMINERS | PRONOUNS
@@ -652,12 +657,12 @@ class _MentionFinder:
     def _is_name(self, run: Mention, labels: list[Mention]) -> bool:
         """Return whether a run of capitalised words is a name.
 
-        It is not if it is an adjective of nationality or a single word for a relation. A run that
+        It is not if it is an adjective of nationality, a weekday or a single word for a relation. A run that
         overlaps one of the labels is a name only if the graph's label search finds all its words.
         """
         first_word = self.tokens[run.start].lowercase
-        is_relation_word = run.size == 1 and first_word in RELATION_PHRASES
-        if is_relation_word or self._is_adjective(run):
+        is_relation_word = first_word in RELATION_PHRASES or WEEKDAY.fullmatch(first_word)
+        if (run.size == 1 and is_relation_word) or self._is_adjective(run):
             return False
         has_numeral = self.tokens[run.end - 1].text == "I"  # Mary I is another one than Mary
         if self.kg is None or has_numeral or not run.overlaps(labels):

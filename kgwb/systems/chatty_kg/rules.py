@@ -29,6 +29,7 @@ from kgwb.build import (
     find_mentions,
     find_similar_predicates,
     ground_question,
+    has_said,
     is_called,
     is_verb,
     leads_to_agent,
@@ -83,7 +84,9 @@ ASKS_OF_EACH = re.compile(
     r"(who|whom|what|which|how many(?! of))\b(?!.* (of them|both|common|together)\b)", re.I
 )
 """A question that is answered for each of several things, one by one."""
-EACH_ALONE = re.compile(r"\beach(?: one)?(?=[?!. ]*$)", re.I)
+EACH_ALONE = re.compile(
+    r"\beach(?: one)?(?=\W*$)|(?<=\bdoes )each(?= \w+\W*$)|(?<=\bdid )each(?= \w+\W*$)", re.I
+)
 DEFINITE_NOUN = re.compile(
     r"(?<!^who is )(?<!^what is )\b(the|this|that) (\w*[a-rt-z])\b(?! of\b)", re.I
 )
@@ -279,6 +282,7 @@ def rephrase_question(
         outside.difference_update(range(mention.start, mention.end))
 
     words = {tokens[position].lowercase for position in outside}
+    content = words - WORDS_WITHOUT_CONTENT - PRONOUNS
     kinds = _find_pronouns(tokens, sorted(outside))
     pronouns = list(kinds)
     has_verb = any(map(is_verb, words)) or not AUXILIARIES.isdisjoint(words)
@@ -300,7 +304,10 @@ def rephrase_question(
     for place in reversed(pronouns):
         options = []
         kind = kinds[place]
-        for names in _find_referents(dialogue, kind, kg, tokens[place].lowercase):
+        referents = list(_find_referents(dialogue, kind, kg, tokens[place].lowercase))
+        if kg is not None:  # of which one the graph says it in these words
+            referents.sort(key=lambda names: not has_said(kg, names[0], content))
+        for names in referents:
             name = _join_names(names)
             if len(names) > 1 and ASKS_OF_EACH.match(shortened):
                 name = f"each of {name}"
@@ -453,6 +460,8 @@ def _name_what_is_called(question: str, dialogue: Dialogue, kg: Graph | None) ->
     if kg is None or noun is None or (noun[1] == "the" and find_mentions(question, kg)):
         return question
     for turn in reversed(dialogue):
+        if noun[2] in turn["question"] and not turn["answers"]:
+            return question  # it was asked for, and not found
         for names in (turn["answers"], turn.get("about", ())):
             called: list[str] = [name for name in names if is_called(kg, name, noun[2])]
             if len(called) == 1:
@@ -601,6 +610,8 @@ def _select_fitting(
     for name in names:
         known = _find_kind(name, kg)
         own_kind = known or ("person" if name in persons else asked_kind)
+        if kind == "person" and kg is not None and find_gender(kg, name):
+            own_kind = kind
         if kind in ("thing", "place"):
             may_be_firm = kind == "thing" and kg is not None and not known
             fits = own_kind != "person" or may_be_firm
