@@ -22,7 +22,6 @@ from kgwb.llm.rules.conditions import (
     DEGREES,
     LEAD,
     NON_CONTENT_WORDS,
-    NUMBERS,
     TARGET,
     Condition,
     Things,
@@ -36,10 +35,8 @@ from kgwb.llm.rules.conditions import (
 )
 from kgwb.llm.rules.grammar import ParsedQuestion, QuestionKind, Read, Unread, remove_filler_phrases
 from kgwb.llm.rules.predicates import (
-    MIN_RELATION_SIMILARITY,
     PERSON_CLASSES,
     fetch_classes_of_graph,
-    max_similarity,
     types_path,
 )
 from kgwb.llm.rules.words import (
@@ -91,8 +88,6 @@ PASSING_PLACE = re.compile(
     re.I,
 )
 """A phrase for where the graph is from: "at the club"."""
-VAGUE_NOUNS = ("thing", "item", "one", "stuff", "building", "place")
-"""Nouns for things of any class."""
 MIN_CLASS_LIKENESS = 0.55
 """Similarity from which a noun is taken for a class."""
 MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
@@ -255,8 +250,6 @@ def read_members_loosely(question: str, kg: Graph, embeddings: Embeddings) -> Re
         class_iri = named
         if named is None:
             class_iri = _class_with(conditions[0], things, kg)
-            if class_iri and not _may_be_called(classes.names[class_iri], words, embeddings):
-                continue
         if class_iri is None:
             continue
         reading, unread = _read_of_class(classes.names[class_iri], kind, conditions, doubts)
@@ -305,18 +298,6 @@ def _may_be_noun(word: str) -> bool:
     """Return whether a word may name a class."""
     is_vague = word in en.VAGUE_WORDS and word != "part"
     return not (is_vague or word in NON_CONTENT_WORDS or word in DEGREES)
-
-
-def _may_be_called(name: str, words: Words, embeddings: Embeddings) -> bool:
-    """Return whether the first noun of a question may mean a class: a dam is no mountain, but a thing may be one."""
-    measure = find_measure(words)
-    taken = measure.positions if measure else ()
-    for place, word in enumerate(words):
-        if _may_be_noun(word) and place not in taken and word not in NUMBERS:
-            noun = normal_noun(word)
-            likeness = max_similarity(noun, [name], embeddings)
-            return noun in VAGUE_NOUNS or likeness >= MIN_RELATION_SIMILARITY
-    return True
 
 
 def _find_like_class(

@@ -7,7 +7,7 @@ question say it, and what is doubtful about it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain, pairwise, product
 from typing import NamedTuple
 
@@ -74,13 +74,9 @@ UNTELLING_WORDS = (
     en.WH_WORDS | en.AUXILIARIES | en.DETERMINERS | {"", "i", "we", "you", "they", "to"}
 )
 NON_CONTENT_WORDS = en.NON_NAME_WORDS | {""}
-UNIT_OF: dict[str, str] = {
-    word: unit for unit, words in en.LEXICON["units"].items() for word in words.split()
-}
+UNIT_OF = en.keys_by_word("units")
 """For a word or sign of a unit, the unit."""
-MEASURED_BY: dict[str, str] = {
-    unit: noun for noun, units in en.LEXICON["measured"].items() for unit in units.split()
-}
+MEASURED_BY = en.keys_by_word("measured")
 """For a unit, what it measures."""
 MEASURING_WORDS = en.FUNCTION_WORDS | en.TIME_WORDS | {"amount", "count", "unit", "value"}
 """Words of names that say no more of what is measured, beside units."""
@@ -383,18 +379,15 @@ def find_likely_value(
     for other, _ in ranked[1:2]:
         least = max(least, other + LEAD)
     if likeness < least:
-        kin = [each for _, each in ranked if _is_kin_of_any(each[2], said.values())]
+        words = list(said.values())
+        kin = [
+            each for _, each in ranked if each[2].islower() and _positions_of_kin(each[2], words)
+        ]
         if len(kin) != 1:
             return None
-        [(text, name, value)] = kin
+        [(text, name, value)] = kin  # "fixed" for "under repair"
     doubt = f"“{phrase}” was read as “{text}”"
     return Condition(name, value, set(said), [doubt])
-
-
-def _is_kin_of_any(value: str, words: Iterable[str]) -> bool:
-    """Return whether a word may say a value that is no name by its kin: "fixed" for "under repair"."""
-    telling = [word for word in words if word not in en.VAGUE_WORDS]
-    return value.islower() and any(are_kin(word, normalize(value)) for word in telling)
 
 
 @kept_by_graph
@@ -555,12 +548,12 @@ def _positions_saying(name: str, words: Words, *, all_words: bool) -> set[int]:
 
 
 def _positions_of_kin(name: str, words: Words) -> set[int]:
-    """Return where words stand that may say the name of a predicate by their kin."""
-    return {
-        place
-        for place, word in enumerate(words)
-        if word not in NON_CONTENT_WORDS and are_kin(word, name)
-    }
+    """Return where words stand that may say the name of a predicate, or a value, by their kin."""
+    found = set()
+    for place, word in enumerate(words):
+        if word not in NON_CONTENT_WORDS and are_kin(word, name):
+            found.add(place)
+    return found
 
 
 def _find_like(

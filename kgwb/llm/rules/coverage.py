@@ -450,29 +450,13 @@ class Coverage(QuestionWords):
         is_maker = any(says_maker(word, each) for each in self.chosen)
         if self._describes_name(position) or (is_maker and self._is_fully_named()):
             return True
-        if self.is_lookup:
-            return self._is_class_of_untyped(position)
+        if self.is_lookup:  # which company is the operator
+            return self.is_asked_noun(position) and not self.value_types and self._is_fully_named()
         return self._is_label(word)
 
     def _is_own_class(self, word: str) -> bool:
         """Return whether a word means a class of the names."""
         return self._is_any_class(word, fetch_class_names(self.kg, self.vertices))
-
-    def _is_class_of_untyped(self, position: int) -> bool:
-        """Return whether a word says of what class the values are that the question names itself.
-
-        In "which company is the operator of X", "operator" says what is asked for. The graph must
-        have a predicate of this name whose values have no class, or else it knows better.
-        """
-        following = self.words[position + 1 : position + 3]
-        if not self.is_asked_noun(position) or len(following) < 2:
-            return False
-        be, determiner = following
-        if be not in en.BE_FORMS or determiner != "the":
-            return False
-        later_words = self.words[position + 3 :]
-        is_named = any(self._stands_in_predicate(word) for word in later_words if word)
-        return is_named and not self.value_types
 
     def _describes_name(self, position: int) -> bool:
         """Return whether a word stands in a text of the thing that is asked about.
@@ -592,8 +576,8 @@ class Coverage(QuestionWords):
         asked = classes.intersection(self.asked_phrases())
         types = set(map(normalize, types_of(self.chosen)))
         if asked and types and types.isdisjoint(classes) and "many" not in self.words:
-            last_words = {each.name.split()[-1] for each in self.chosen}
-            if not any(has_word_of_stem(each, word) for each in asked for word in last_words):
+            last_words = " ".join(each.name.split()[-1] for each in self.chosen)
+            if stems_of(last_words).isdisjoint(map(stem, asked)):
                 return [f"it asks for a “{min(asked)}”, and texts or numbers were found"]
         if any(predicate.is_incoming for predicate in self.chosen):
             is_wrong = self.kind in ("a time", "a number")

@@ -305,8 +305,6 @@ OF_EVENT = re.compile(rf"\b(date|day|year|time|place|city|country) of ({'|'.join
 """A time or place of an event, which graphs name in one word or two: "birth date", "birthplace"."""
 ORIGIN_VERB = "originate"
 """The verb that is read for "come from", and for "from" at the end of a question."""
-FRONTED_AFTER = re.compile(r"^after (\w+(?: \w+)?) ((?:is|are|was|were) .*?) named\b", re.I)
-"""The beginning of "After whom was X named?", which is read as "Whom was X named after?"."""
 FINAL_FROM = re.compile(r"(?<!ed )(?<!made )\bfrom(?=\s*\??\s*$)")
 """A "from" at the end that belongs to no participle, as that of "made from" does."""
 COUNT_PHRASES = {("how", "many"), ("how", "much"), ("the", "number")}
@@ -461,7 +459,6 @@ def remove_filler_phrases(question: str) -> str:
     """
     question = KIND_OF_TERM.sub("What", question)
     question = OF_EVENT.sub(r"\2 \1", question)
-    question = FRONTED_AFTER.sub(r"\1 \2 named after", question)
     question = FILLER_PHRASES.sub(lambda match: match[1] or "", question)
     for word, phrase in VERBS_OF_SEVERAL_WORDS.items():
         question = phrase.sub(word, question)

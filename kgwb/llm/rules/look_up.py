@@ -141,8 +141,6 @@ class QuestionWords:
         positions = []
         for position, word in enumerate(self.words):
             is_vague = word in en.VAGUE_WORDS and position < last  # what does X play
-            if "_".join(self.words[position - 1 : position + 1]) in RELATION_PHRASES:
-                is_vague = False  # in charge
             if stem(word) in KIN_GROUPS and word not in NON_CONTENT_WORDS and not is_vague:
                 positions.append(position)
         return positions
@@ -650,7 +648,7 @@ class LookUp(QuestionWords):
                 return True
             if following not in EMPTY_WORDS and not en.is_verb(following):
                 is_said_word = stem(word) in stems and stem(following) not in stems
-                if is_said_word or (word == "" and self._joins_name(position)):
+                if is_said_word:
                     return True
             is_other = self._asks_for_other_class(position, predicate)
             are_things = "many" not in self.words and word not in en.TIME_WORDS
@@ -661,11 +659,6 @@ class LookUp(QuestionWords):
                 return may_be_person or normal_noun(word) in names_of_classes(self.kg)
         facts = self.reading.facts
         return bool(facts) and has_other_direction(facts[0], self.name, predicate)
-
-    def _joins_name(self, position: int) -> bool:
-        """Return whether a noun after the name at a position makes it the name of something else."""
-        is_subject = not en.ACTIVE_AUXILIARIES.isdisjoint(self.words[:position])
-        return not is_subject and self.kind != A_TRUTH_VALUE
 
     def _asks_for_other_class(self, position: int, predicate: VertexPredicate) -> bool:
         """Return whether the word at a position asks for a class that a predicate does not lead to."""

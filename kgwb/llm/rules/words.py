@@ -91,7 +91,7 @@ NON_NAME_WORDS = FUNCTION_WORDS | LIGHT_VERBS | PRONOUNS | SMALL_TALK_WORDS
 """Words that name nothing, even if they are capitalised because they begin a sentence."""
 
 
-def _keys_by_word(section: str) -> dict[str, str]:
+def keys_by_word(section: str) -> dict[str, str]:
     """Return for each word of the lists in a section of the lexicon the key of its list.
 
     A word of several lists has the last one.
@@ -102,14 +102,14 @@ def _keys_by_word(section: str) -> dict[str, str]:
     return keys
 
 
-RELATION_PHRASES = _keys_by_word("senses")
+RELATION_PHRASES = keys_by_word("senses")
 """For a word, the phrase by which graphs tend to name its relation: "speed" for "fast".
 
 Words that belong together are joined by underscores: "come_out".
 """
-GENDERS = _keys_by_word("genders")
+GENDERS = keys_by_word("genders")
 """For what a graph may say of the gender of a person, "she" or "he"."""
-IRREGULAR_FORMS = _keys_by_word("forms")
+IRREGULAR_FORMS = keys_by_word("forms")
 """For a form such as "built", its word."""
 
 
@@ -530,20 +530,7 @@ class _MentionFinder:
                 mentions.append(candidate)
         if not mentions:
             mentions = self._find_lowercase_name(labels)
-        elif len(mentions) == 1:
-            mentions += self._find_lowercase_end(labels, mentions)
         return sorted(mentions)
-
-    def _find_lowercase_end(self, labels: list[Mention], mentions: list[Mention]) -> list[Mention]:
-        """Return the label after a preposition that a yes-or-no question ends with: "allergic to pollen"."""
-        end = len(self.tokens)
-        if self.tokens[0].lowercase not in AUXILIARIES:
-            return []
-        for label in labels:
-            word_before = self.tokens[label.start - 1].lowercase
-            if label.end == end and word_before in PREPOSITIONS and not label.overlaps(mentions):
-                return [label]
-        return []
 
     def _find_labels(self) -> list[Mention]:
         """Return every part of the question that is a label of the graph; parts may overlap.
