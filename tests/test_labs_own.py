@@ -44,6 +44,8 @@ def test_an_own_lab_is_done_handed_in_and_checked_again(
     assert "my_lab.json" in [path.name for path in here.iterdir()]
     open_run = lab.lab.tasks["my_lab.3"].open_run
     assert open_run is not None
+    assert lab.check("my_lab.3", open_run()).state == "wrong"
+    assert lab.submission.progress("my_lab.3").data is None  # executed again, it would be right
     assert lab.check("my_lab.3", open_run().go()).state == "right"
     assert lab.text("example.whole-number") in lab.check("my_lab.1", "four").text
     lab.check("my_lab.1", 0)

@@ -82,6 +82,8 @@ class LabWork:
         except CheckFailedError as exc:
             return Feedback(asked, "wrong", str(exc))
         stored = store_answer(answer)
+        if problem and isinstance(answer, Run) and answer.answer is None:
+            stored = None  # it would be executed to its end where it is checked again
         if not progress.tries and isinstance(answer, Run):
             progress.first_agent = find_first_agent(answer, answer.overrides)
         if not problem or progress.state != "solved":

@@ -136,7 +136,7 @@ class HandGrading(Live):
         last = self.file.undo(self.grader)
         if last.about in self.progress:
             self.selected = last.about
-        return f"the last grade was taken back: {last.total:g} points for an answer to {last.task}"
+        return f"the last grade was taken back, of an answer to {last.task}; its points: {last.total:g}"
 
     def __repr__(self) -> str:
         """Return how many answers the person has graded."""

@@ -165,10 +165,11 @@ class Roster:
                     break
             else:
                 headings.append(title)
-            for number, grade in by_row.items():
-                row = rows[number]
-                row += [""] * (len(headings) - len(row))
-                row[column] = grade
+            for number, row in enumerate(rows):
+                if row:  # a table with rows of several lengths is not imported everywhere
+                    row.extend([""] * (len(headings) - len(row)))
+                if number in by_row:
+                    row[column] = by_row[number]
         return write_table(path, rows, self._delimiter)
 
 

@@ -217,11 +217,15 @@ class Lab:
         return add_task
 
     def choice(
-        self, answer_type: Any, *, stage: Stage = "answer"
+        self,
+        answer_type: Any,
+        title: str = "",
+        *hints: str,
+        stage: Stage = "answer",
     ) -> Callable[[Callable[[], Choice]], None]:
         """Return a decorator that adds the lab's next task, by a function that returns what is right to choose.
 
-        Answers of ``answer_type`` are judged by ``judge_choice``.
+        Answers of ``answer_type`` are judged by ``judge_choice``. The other arguments are those of ``task``.
         """
         name = f"{self.number}.{len(self.tasks) + 1}"
 
@@ -230,7 +234,7 @@ class Lab:
                 return judge_choice(name, answer, find_choice())
 
             check.__annotations__["answer"] = answer_type
-            self.task(stage=stage)(check)
+            self.task(title, *hints, stage=stage)(check)
 
         return add_task
 
@@ -288,8 +292,10 @@ def find_lab(number: int | str) -> Lab:
     if isinstance(number, str) and number.endswith(".py"):
         return _load_own_lab(Path(number).expanduser())
     if not isinstance(number, int) or number not in LAB_MODULES:
-        hint = "give 1, 2 or 3, or the file of a lab of your own"
-        raise InputError(f"kgwb has no lab {number!r}", hint=hint)
+        raise InputError(
+            f"kgwb has no lab {number!r}; one of your own is named by its file",
+            hint="give 1, 2 or 3, or a file: kgwb.lab('my_lab.py'), kgwb labs collect --lab my_lab.py",
+        )
     module = importlib.import_module(f"kgwb.labs.{LAB_MODULES[number]}")
     shipped: Lab = module.LAB
     return replace(shipped, tasks=dict(shipped.tasks))
