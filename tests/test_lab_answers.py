@@ -81,6 +81,8 @@ def give(number: int, task: str, answer: str) -> tuple[str, str]:
         (("0,5", "a"), ("a", 0.5)),
         ({"kg2": "2"}, ("kg2", 2)),
         ("kg2: 2", ("kg2", 2)),
+        ("No Country for Old Men: 2", ("No Country for Old Men", 2)),
+        (("Under the Skin", 2), ("Under the Skin", 2)),
     ],
 )
 def test_the_name_beside_a_number_may_have_digits_and_the_number_an_exponent(

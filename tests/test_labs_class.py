@@ -69,15 +69,13 @@ def test_a_forged_answer_disagrees_and_does_not_count(tmp_path: Path) -> None:
     assert set(again.works[0].disagreements) == {"1.1", "1.10"}
 
 
-def test_equal_answers_are_checked_once_and_each_student_is_a_job(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    jobs: list[int] = []
+def test_equal_answers_are_checked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    batches: list[int] = []
     run_process = kgwb.labs.rechecking._run_process  # type: ignore[attr-defined]
 
-    def count(lab: Any, batch: Any) -> Any:
-        jobs.extend(map(len, batch))
-        return run_process(lab, batch)
+    def count(lab: Any, answers: Any) -> Any:
+        batches.append(len(answers))
+        return run_process(lab, answers)
 
     monkeypatch.setattr("kgwb.labs.rechecking._run_process", count)
     for number, query in enumerate((QUERY.format(""), QUERY.format("."), QUERY.format(""))):
@@ -86,7 +84,7 @@ def test_equal_answers_are_checked_once_and_each_student_is_a_job(
         work.check("1.6", PREFIX + query)
         work.hand_in(f"Student {number}", tmp_path)
     collect_hand_ins(tmp_path, check=True)
-    assert jobs == [2, 1]
+    assert batches == [3]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="limits of copies need fork")
@@ -104,9 +102,9 @@ def test_an_answer_that_exceeds_its_limits_takes_no_other_answer_with_it(
     assert set(collected.works[0].disagreements) == {"1.6"}
 
 
-def check_in_one_copy(lab: Path, jobs: list[Any], setting: str = "") -> list[dict[str, Any]]:
-    """What the process that checks a class writes of some jobs, which are all in one copy of it."""
-    request = {"lab": str(lab), "language": "", "processor_s": 10, "jobs": jobs}
+def check_in_one_copy(lab: Path, answers: list[Any], setting: str = "") -> list[Any]:
+    """What the process that checks a class writes of some answers, which are all in one copy of it."""
+    request = {"lab": str(lab), "language": "", "processor_s": 10, "answers": answers}
     one_copy = "import os; os.cpu_count = lambda: 1"
     program = f"{one_copy}\nfrom kgwb.labs import rechecking\n{setting}\nrechecking.main()"
     process = subprocess.run(
@@ -122,20 +120,19 @@ def check_in_one_copy(lab: Path, jobs: list[Any], setting: str = "") -> list[dic
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="limits of copies need fork")
 @pytest.mark.parametrize("ending", ["import time; time.sleep(300)", "raise SystemExit"])
-def test_a_job_that_does_not_end_well_takes_no_other_with_it(tmp_path: Path, ending: str) -> None:
+def test_a_check_that_does_not_end_well_takes_no_other_with_it(tmp_path: Path, ending: str) -> None:
     lab = tmp_path / "ends.py"
     lab.write_text(
         "from kgwb.labs.tasks import Lab\nLAB = Lab('ends', 'Ends')\n@LAB.task('One')\n"
         f"def check(number: int) -> str:\n    if number == 1:\n        {ending}\n    return ''\n"
     )
     ends, right = (["ends.1", json.dumps({"value": value})] for value in (1, 2))
-    jobs = [[right], [ends, right], [right]]
-    results = check_in_one_copy(lab, jobs, "rechecking.JOB_TIMEOUT_S = 1")
-    assert {result["job"] for result in results} == {0, 2}
+    setting = "rechecking.ANSWER_TIMEOUT_S = 1"
+    assert check_in_one_copy(lab, [right, ends, right], setting) == [[0, ""], [2, ""]]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="a copy's memory is limited on Linux")
-def test_memory_that_an_earlier_job_has_kept_is_no_problem_of_a_later_answer(
+def test_memory_that_an_earlier_check_has_kept_is_no_problem_of_a_later_answer(
     tmp_path: Path,
 ) -> None:
     lab = tmp_path / "keeps.py"
@@ -148,8 +145,7 @@ def test_memory_that_an_earlier_job_has_kept_is_no_problem_of_a_later_answer(
         "    if number == 1:\n        KEPT.append(taken)\n    return ''\n"
     )
     keeps, takes = (["keeps.1", json.dumps({"value": value})] for value in (1, 2))
-    results = check_in_one_copy(lab, [[keeps], [takes], [takes]])
-    assert [(result["job"], result["problem"]) for result in results] == [(0, ""), (2, "")]
+    assert check_in_one_copy(lab, [keeps, takes, takes]) == [[0, ""], [2, ""]]
 
 
 @pytest.mark.parametrize(

@@ -38,11 +38,11 @@ NEGATION = re.compile(
     re.IGNORECASE,
 )
 OTHER_THAN_SAID = re.compile(
-    rf"{NEGATION.pattern}|\b(but|except|excluding|least|most|more|less|fewer|over|under|above|below|außer"
-    r"|mindestens|höchstens|mehr|weniger|über|unter)\b|[<>≤≥]|\+$",
+    rf"({NEGATION.pattern}|\b(but|except|excluding|least|most|than|over|under|above|below|außer|mindestens"
+    r"|höchstens|als|über|unter)\b|[<>≤≥])\W*(\b\w+\W+)?\d|\d\s*\+$|\d (or|oder) (more|less|fewer|mehr|weniger)",
     re.IGNORECASE,
 )
-"""What says that the numbers in a text are not those that are meant: "at least 8", "all but 2"."""
+"""What says that the numbers in a text are not those that are meant: "at least 8", "all but 2", "8+"."""
 TRIPLE_FIELDS = (("subject",), ("predicate", "relation", "property"), ("object",))
 """The keys that the parts of a triple may have in a dictionary."""
 
@@ -138,7 +138,7 @@ def _fit_named_number(data: Any) -> Any:
     """
     if isinstance(data, dict):
         values = list(data.values())
-        data = list(*data.items()) if len(values) == 1 else values
+        data = values if len(values) == 2 else [*data, *values]
     if isinstance(data, list) and len(data) == 2:
         name, number = data
         if not isinstance(name, str):

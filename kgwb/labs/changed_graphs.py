@@ -160,6 +160,11 @@ def list_triples(run: Run) -> str:
     return ", ".join(map(str, run.output("qir").facts)) or "–"
 
 
+def find_unknowns(*terms: str) -> list[str]:
+    """Return those of some terms of triples that are unknowns, without spaces around them."""
+    return [term.strip() for term in terms if term.strip().startswith("?")]
+
+
 def split_words(name: str) -> str:
     """Return a name such as "basedOn" or "based_on" as words in lower case: "based on"."""
     return CAMEL_CASE_BOUNDARY.sub(" ", name).replace("_", " ").casefold()
@@ -283,14 +288,13 @@ class Triples:
         """
         if not self.right.relations:
             return ""
-        ends: list[str] = []
+        unknowns: list[str] = []
         for subject, _, object_ in self.facts:
-            ends += [subject, object_]
+            unknowns += find_unknowns(subject, object_)
         for fact in self.facts:
             subject, _, object_ = fact
-            for end in (subject, object_):
-                is_known = end.casefold() in self.ranks
-                if end.startswith("?") and ends.count(end) == 1 and not is_known:
+            for unknown in find_unknowns(subject, object_):
+                if unknowns.count(unknown) == 1 and unknown.casefold() not in self.ranks:
                     return say("result.other-relation", triple=fact)
             asked = self.find_asked(subject, object_)
             if asked and self.find_meaning(*fact) not in ("", asked):

@@ -17,6 +17,7 @@ from kgwb.labs.changed_graphs import (
     RIGHT_ANSWERS,
     change_sample,
     expand_iri,
+    find_unknowns,
     judge_triples,
     list_triples,
     to_display_name,
@@ -149,10 +150,8 @@ def check_triples(facts: AnswerTriples) -> Problem:
     The feedback on triples without an answer names the first one that alone has none.
     """
     facts = [(subject.strip(), relation.strip(), end.strip()) for subject, relation, end in facts]
-    ends = set()
-    for subject, _, end in facts:
-        ends |= {subject, end}
-    unknowns = {end for end in ends if end.startswith("?")}
+    ends = [*(subject for subject, _, _ in facts), *(end for _, _, end in facts)]
+    unknowns = set(find_unknowns(*ends))
     problem = _find_form_problem(facts, ends, unknowns)
     if problem:
         return problem
@@ -169,7 +168,7 @@ def check_triples(facts: AnswerTriples) -> Problem:
     return _compare_answer(run, RIGHT_ANSWERS[TWO_FILMS_QUESTION].labels)
 
 
-def _find_form_problem(facts: AnswerTriples, ends: set[str], unknowns: set[str]) -> Problem:
+def _find_form_problem(facts: AnswerTriples, ends: list[str], unknowns: set[str]) -> Problem:
     """Return "" if no part of a triple is empty, both persons are ends, and one unknown is in each, else feedback.
 
     ``ends`` are the subjects and objects of the triples; those that are ``unknowns`` begin with "?".

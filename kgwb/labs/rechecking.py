@@ -1,12 +1,11 @@
-"""Checking the answers of a class again, each student's within limits, in processes of their own.
+"""Checking the answers of a class again, each within limits, in processes of their own.
 
 Equal answers of several students are checked once. This module is also the program of the process
 that checks, ``python -m kgwb.labs.rechecking``: standard input is JSON, the lab, its language, the
-seconds of processor time that a job has, and jobs, each of which is a list of answers of one
-student. The process copies itself for each processor. Each job of a copy has limits on its time, its
-processor time, its memory and the files it writes. Standard output gets a line of JSON for each
-answer that was checked: the numbers of the job and of the answer, and what is wrong with it. A job
-that exceeds its limits ends without the lines of its remaining answers.
+seconds of processor time that an answer has, and the answers. The process copies itself for each
+processor. Each answer has limits on its time, its processor time, its memory and the files it writes; a
+copy that exceeds them ends. Standard output gets a line of JSON for each answer whose check ended: its
+number, and what is wrong with it.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from itertools import chain
 from math import ceil
 from tempfile import TemporaryFile
 from traceback import format_exc
@@ -32,71 +31,75 @@ from kgwb.labs.answers import CheckFailedError, StoredAnswer, check_stored_answe
 from kgwb.labs.hand_ins import HandIn
 from kgwb.labs.tasks import Lab, Task, load_lab
 
-JOB_TIMEOUT_S = 60
-"""Seconds for the answers of one student."""
+ANSWER_TIMEOUT_S = 60
+"""Seconds for an answer."""
 MEMORY_BYTES = 2_000_000_000
-"""Address space of a copy. What the process has before a job is some 1,000 MB."""
+"""Address space of a copy. What the process has before an answer is some 1,000 MB."""
 WRITTEN_BYTES = 1_000_000
 """The greatest size of a file that a check may write."""
 NUMBER_BYTES = 4
-"""Bytes of a job's number."""
+"""Bytes of an answer's number."""
 MAX_PROBLEM_CHARS = 500
 """Characters of a problem: a line of output is then written at once, also beside another copy's."""
 MAX_TRACEBACK_CHARS = 2_000
 """Characters of the traceback of a check that fails in itself, counted from its end."""
 
-Job = Sequence[Sequence[str]]
-"""The answers of one student: pairs of a task's name and the JSON of the answer."""
-JobCheck = Callable[[int, Job], None]
-"""Checks a job, given its number, and writes the results."""
+
+class Answer(NamedTuple):
+    """A task and the JSON of an answer to it. Equal ones have one result."""
+
+    task: str
+    data: str
 
 
 def main() -> None:
     """Read the request from standard input, and write the results of all its answers to standard output.
 
     What a check prints goes to standard error, since it is no result. Where a process cannot be
-    copied, as on Windows, the jobs are checked in this process, one after the other and without
+    copied, as on Windows, the answers are checked in this process, one after the other and without
     limits.
     """
     request: dict[str, Any] = json.load(sys.stdin)
-    jobs: list[Job] = request["jobs"]
+    answers = [Answer(*answer) for answer in request["answers"]]
     output = os.dup(sys.stdout.fileno())
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what a check prints is no result
     lab = load_lab(request["lab"], request["language"])
-    if not hasattr(os, "fork"):
-        for number, job in enumerate(jobs):
-            check_job(lab, number, job, output)
+    if hasattr(os, "fork"):
+        check_in_copies(lab, answers, output, request["processor_s"])
         return
-    run_jobs(partial(check_within_limits, lab, output, request["processor_s"]), jobs)
+    for number, answer in enumerate(answers):
+        check(lab, number, answer, output)
 
 
-def run_jobs(check: JobCheck, jobs: Sequence[Job]) -> None:
-    """Check the jobs in a copy of this process for each processor, and wait for all.
+def check_in_copies(lab: Lab, answers: Sequence[Answer], output: int, processor_s: int) -> None:
+    """Check the answers in a copy of this process for each processor, and wait for all.
 
-    What the checks make and keep, such as embeddings, serves all jobs of a copy. A copy takes the next job
-    from a file that all copies read on. If it ends at a job's limits or with an error, another one goes on.
+    What the checks make and keep, such as embeddings, serves all answers of a copy. A copy takes the next
+    answer from a file that all copies read on. If it ends at an answer's limits or with an error, another
+    one goes on.
     """
     gc.freeze()  # the collector would write to each object, and so copy the memory that the copies share
     with TemporaryFile(buffering=0) as numbers:
-        for number in range(len(jobs)):
+        for number in range(len(answers)):
             numbers.write(number.to_bytes(NUMBER_BYTES))
         numbers.seek(0)
 
-        def check_jobs() -> None:
-            """Check jobs until there is none left."""
+        def check_next() -> None:
+            """Check answers until there is none left."""
             while taken := numbers.read(NUMBER_BYTES):
                 number = int.from_bytes(taken)
-                check(number, jobs[number])
+                set_limits(processor_s)
+                check(lab, number, answers[number], output)
 
-        running = min(len(jobs), os.cpu_count() or 1)
+        running = min(len(answers), os.cpu_count() or 1)
         for _ in range(running):
-            start_copy(check_jobs)
+            start_copy(check_next)
         while running:
             _, status = os.wait()
             if status == 0:
                 running -= 1
             else:
-                start_copy(check_jobs)
+                start_copy(check_next)
 
 
 def start_copy(action: Callable[[], None]) -> None:
@@ -116,40 +119,34 @@ def start_copy(action: Callable[[], None]) -> None:
         os._exit(1)
 
 
-def check_within_limits(lab: Lab, output: int, processor_s: int, number: int, job: Job) -> None:
-    """Check a job, after this process was limited to JOB_TIMEOUT_S, MEMORY_BYTES and WRITTEN_BYTES.
-
-    ``output`` is the file descriptor for the results, ``processor_s`` the limit of its processor time.
-    """
+def set_limits(processor_s: int) -> None:
+    """Limit what this process may use from now on: ANSWER_TIMEOUT_S, MEMORY_BYTES, WRITTEN_BYTES, processor time."""
     if sys.platform != "win32":
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.alarm(JOB_TIMEOUT_S)
+        signal.alarm(ANSWER_TIMEOUT_S)
     set_resource_limit("RLIMIT_CPU", ceil(time.process_time()) + processor_s)
     set_resource_limit("RLIMIT_AS", MEMORY_BYTES)
     set_resource_limit("RLIMIT_FSIZE", WRITTEN_BYTES)
     set_resource_limit("RLIMIT_CORE", 0)
-    check_job(lab, number, job, output)
 
 
-def check_job(lab: Lab, number: int, job: Job, output: int) -> None:
-    """Check the answers of a job one after the other, and write a line of JSON to ``output`` for each.
+def check(lab: Lab, number: int, answer: Answer, output: int) -> None:
+    """Check an answer, and write a line of JSON to ``output``.
 
-    The line has the number of the job, the place of the answer, and what is wrong with it, "" if
-    nothing, cut at MAX_PROBLEM_CHARS. For a check that fails in itself it has the end of the
-    traceback. Raises CheckFailedError if the memory does not suffice.
+    The line has the number of the answer, and what is wrong with it, "" if nothing, cut at
+    MAX_PROBLEM_CHARS. For a check that fails in itself it has the end of the traceback. Raises
+    CheckFailedError if the memory does not suffice.
     """
-    for position, (task, data) in enumerate(job):
-        stored = StoredAnswer.model_validate_json(data)
-        try:
-            problem = check_with_hidden(lab.tasks[task], stored)[:MAX_PROBLEM_CHARS]
-        except CheckFailedError as exc:
-            if isinstance(exc.__cause__, MemoryError):  # an earlier job may have kept the memory
-                raise
-            traceback = format_exc()[-MAX_TRACEBACK_CHARS:]
-            problem = f"{exc}\n{traceback}"
-        result = {"job": number, "answer": position, "problem": problem}
-        line = json.dumps(result) + "\n"
-        os.write(output, line.encode())
+    stored = StoredAnswer.model_validate_json(answer.data)
+    try:
+        problem = check_with_hidden(lab.tasks[answer.task], stored)[:MAX_PROBLEM_CHARS]
+    except CheckFailedError as exc:
+        if isinstance(exc.__cause__, MemoryError):  # an earlier answer may have kept the memory
+            raise
+        traceback = format_exc()[-MAX_TRACEBACK_CHARS:]
+        problem = f"{exc}\n{traceback}"
+    line = json.dumps([number, problem]) + "\n"
+    os.write(output, line.encode())
 
 
 def check_with_hidden(task: Task, stored: StoredAnswer) -> str:
@@ -164,7 +161,7 @@ def check_with_hidden(task: Task, stored: StoredAnswer) -> str:
 
 
 PROCESSOR_S = 20
-"""Seconds of processor time for the answers of one student. All tasks of a lab take about 3, the first time."""
+"""Seconds of processor time for an answer. All tasks of a lab take about 3, the first time."""
 ONE_THREAD = {"OMP_NUM_THREADS": "1"}
 """Lets a process compute with matrices on one thread. As many copies run at once as there are processors.
 
@@ -174,39 +171,32 @@ START_TIMEOUT_S = 120.0
 """Seconds for the start of a process and what all checks need."""
 
 
-class _Answer(NamedTuple):
-    """A task and the JSON of an answer to it. Equal ones have one result."""
-
-    task: str
-    data: str
-
-
 def check_again(lab: Lab, hand_ins: Sequence[HandIn]) -> list[dict[str, str]]:
     """Check the stored answers of a class again, in processes of their own, and return where states disagree.
 
     For each hand-in, in order, there is a dictionary: by task, why its state in the file is not
     that of its answer; empty if all agree. A task without a stored answer counts only if it is
     solved in the file: it is a disagreement then. So is an answer whose check exceeds its limits,
-    also at a second turn alone. Raises InputError if no process can be started.
+    also at a second turn. Raises InputError if no process can be started.
     """
     answers_of = [_answers_of(lab, hand_in) for hand_in in hand_ins]
-    seen: dict[_Answer, None] = {}
-    jobs = []
-    for answers in answers_of:
-        jobs.append([answer for answer in answers if answer not in seen])
-        seen |= dict.fromkeys(answers)
-    results = _run_jobs(lab, jobs)
-    # An answer that exceeds the limits takes others of its student with it: each has another turn.
-    unchecked = [[answer] for answer in seen if answer not in results]
-    results |= _run_jobs(lab, unchecked)
+    answers = list(dict.fromkeys(chain.from_iterable(answers_of)))
+    batches = [answers, answers]  # a second turn for those that other answers had left no memory
+    if not hasattr(os, "fork"):
+        batches = [*answers_of, *([answer] for answer in answers)]
+    results: dict[Answer, str] = {}
+    for batch in batches:
+        unchecked = [answer for answer in dict.fromkeys(batch) if answer not in results]
+        if unchecked:
+            results |= _run_process(lab, unchecked)
     found = []
-    for hand_in, answers in zip(hand_ins, answers_of, strict=True):
-        by_task = {answer.task: results.get(answer) for answer in answers}
+    for hand_in, of_student in zip(hand_ins, answers_of, strict=True):
+        by_task = {answer.task: results.get(answer) for answer in of_student}
         found.append(_compare_states(lab, hand_in, by_task))
     return found
 
 
-def _answers_of(lab: Lab, hand_in: HandIn) -> list[_Answer]:
+def _answers_of(lab: Lab, hand_in: HandIn) -> list[Answer]:
     """Return the answers of a hand-in that are stored as data, in the order of the lab's tasks.
 
     Those of tasks without data are left out. Equal data have equal JSON.
@@ -216,45 +206,31 @@ def _answers_of(lab: Lab, hand_in: HandIn) -> list[_Answer]:
         stored = hand_in.progress(name).data
         if stored:
             data = json.dumps(stored.model_dump(mode="json"), sort_keys=True)
-            answers.append(_Answer(name, data))
+            answers.append(Answer(name, data))
     return answers
 
 
-def _run_jobs(lab: Lab, jobs: Sequence[Sequence[_Answer]]) -> dict[_Answer, str]:
-    """Check the answers of the jobs, and return what is wrong with each, "" if it is right.
+def _run_process(lab: Lab, answers: Sequence[Answer]) -> dict[Answer, str]:
+    """Start a process that checks answers, wait for it, and return what is wrong with each, "" if it is right.
 
-    An answer whose check did not end is missing in the result, and jobs without answers are passed
-    over. Where a process can be copied, one process checks all jobs. Elsewhere, as on Windows, a
-    process is started for each job. Raises InputError if one cannot be started.
+    An answer whose check did not end is missing in the result. The process is stopped after START_TIMEOUT_S
+    and ANSWER_TIMEOUT_S for each answer; the results that it wrote until then count. Its error output is
+    dropped. Raises InputError if it cannot be started.
     """
-    results: dict[_Answer, str] = {}
-    filled = [job for job in jobs if job]
-    batches = [[job] for job in filled]
-    if filled and hasattr(os, "fork"):
-        batches = [filled]
-    for batch in batches:
-        results |= _run_process(lab, batch)
-    return results
-
-
-def _run_process(lab: Lab, jobs: Sequence[Sequence[_Answer]]) -> dict[_Answer, str]:
-    """Start a process that checks some jobs, wait for it, and return what is wrong with each answer.
-
-    It is stopped after START_TIMEOUT_S and JOB_TIMEOUT_S for each job; the results that it wrote
-    until then count. Its error output is dropped. Raises InputError if it cannot be started.
-    """
-    language = lab.texts.language
-    request = json.dumps(
-        {"lab": lab.source, "language": language, "processor_s": PROCESSOR_S, "jobs": jobs}
-    )
+    request = {
+        "lab": lab.source,
+        "language": lab.texts.language,
+        "processor_s": PROCESSOR_S,
+        "answers": answers,
+    }
     command = [sys.executable, "-m", "kgwb.labs.rechecking"]
     try:
         process = subprocess.run(
             command,
-            input=request.encode(),
+            input=json.dumps(request).encode(),
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            timeout=START_TIMEOUT_S + JOB_TIMEOUT_S * len(jobs),
+            timeout=START_TIMEOUT_S + ANSWER_TIMEOUT_S * len(answers),
             check=False,
             env=os.environ | ONE_THREAD,
         )
@@ -268,9 +244,8 @@ def _run_process(lab: Lab, jobs: Sequence[Sequence[_Answer]]) -> dict[_Answer, s
         ) from exc
     results = {}
     for line in output.splitlines():
-        result: dict[str, Any] = json.loads(line)
-        answer = jobs[result["job"]][result["answer"]]
-        results[answer] = result["problem"]
+        number, problem = json.loads(line)
+        results[answers[number]] = problem
     return results
 
 

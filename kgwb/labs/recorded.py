@@ -57,12 +57,17 @@ class RecordedAnswer:
 
 def recorded_systems() -> tuple[str, ...]:
     """Return the names of the systems with recordings outside UNMEASURED_FOLDERS, in alphabetical order."""
-    systems = set()
+    return tuple(sorted({system for _, system, _ in _list_measured()}))
+
+
+def _list_measured() -> list[tuple[str, str, str]]:
+    """Return graph, system and number of each recording outside UNMEASURED_FOLDERS."""
+    measured = []
     for name in list_recordings():
-        folder, system, _ = name.split("/")
-        if folder not in UNMEASURED_FOLDERS:
-            systems.add(system)
-    return tuple(sorted(systems))
+        graph, system, number = name.split("/")
+        if graph not in UNMEASURED_FOLDERS:
+            measured.append((graph, system, number))
+    return measured
 
 
 @cache
@@ -88,10 +93,10 @@ def answers_of_system(system: str) -> tuple[RecordedAnswer, ...]:
     from kgwb.bench.questions import answer_to_strings
 
     answers = []
-    for name in list_recordings():
-        graph, recorded_system, number = name.split("/")
-        if graph in UNMEASURED_FOLDERS or recorded_system != system:
+    for graph, recorded_system, number in _list_measured():
+        if recorded_system != system:
             continue
+        name = f"{graph}/{system}/{number}"
         run = recording(name)
         row = load_questions(graph)[int(number) - 1]
         labels = run.answer.labels if run.answer else ()

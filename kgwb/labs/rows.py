@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import field
 from functools import partial
+from operator import truediv
 from pathlib import PurePosixPath
 from typing import TypeVar
 
@@ -143,15 +144,12 @@ class CollectedHandIns:
         The stages are in the order of STAGES; those without a task in the lab, and all if there are
         no hand-ins, are left out.
         """
-        solved: Counter[Stage] = Counter()
-        asked: Counter[Stage] = Counter()
-        for name, task in self.lab.tasks.items():
-            solved[task.stage] += self.count_solved(name)
-            asked[task.stage] += len(self.works)
         by_stage = {}
         for stage in STAGES:
-            if asked[stage]:
-                by_stage[stage] = (solved[stage], asked[stage])
+            names = [name for name, task in self.lab.tasks.items() if task.stage == stage]
+            asked = len(names) * len(self.works)
+            if asked:
+                by_stage[stage] = (sum(map(self.count_solved, names)), asked)
         return by_stage
 
     def agents_blamed_first(self, task: str) -> list[tuple[str, int]]:
@@ -165,10 +163,7 @@ class CollectedHandIns:
     def weakest_stage(self) -> Stage | None:
         """Return the stage with the smallest share of right answers, the first of equals; None without hand-ins."""
         parts = self.solved_by_stage()
-        if not parts:
-            return None
-        shares = {stage: solved / asked for stage, (solved, asked) in parts.items()}
-        return min(shares, key=lambda stage: shares[stage])
+        return min(parts, key=lambda stage: truediv(*parts[stage]), default=None)
 
     def remarks_on(self, row: Submission) -> list[str]:
         """Return all remarks that concern a row."""

@@ -180,19 +180,15 @@ class Lab:
         self,
         title: str = "",
         *hints: str,
-        stage: Stage = "answer",
-        is_free: bool = False,
-        open_run: Callable[[], Run] | None = None,
-        lesson: Mapping[str, str] | None = None,
-        rubric: Mapping[str, float] | None = None,
-        try_live: LiveTrial | None = None,
+        **fields: Any,
     ) -> Callable[[AnswerCheck], AnswerCheck]:
         """Return a decorator that adds a function as the check of the lab's next task, and returns it unchanged.
 
         The annotation of the function's parameter is the type of an answer. Tasks are named
-        "LAB.1", "LAB.2" and so on. At most MAX_HINTS hints are kept. The other arguments are
-        described in Task. The texts may be keys of a catalogue: without a title it is "TASK.title",
-        and without hints, a lesson and a rubric those that ``Task.translate`` describes.
+        "LAB.1", "LAB.2" and so on. At most MAX_HINTS hints are kept. The other arguments are fields of
+        Task: stage, is_free, open_run, lesson, rubric and try_live. The texts may be keys of a catalogue:
+        without a title it is "TASK.title", and without hints, a lesson and a rubric those that
+        ``Task.translate`` describes.
         """
 
         def add_task(check: AnswerCheck) -> AnswerCheck:
@@ -205,12 +201,7 @@ class Lab:
                 check,
                 answer_type,
                 hints[:MAX_HINTS],
-                stage,
-                is_free,
-                open_run,
-                lesson or {},
-                rubric or {},
-                try_live=try_live,
+                **fields,
             )
             return check
 
@@ -219,9 +210,8 @@ class Lab:
     def choice(
         self,
         answer_type: Any,
-        title: str = "",
-        *hints: str,
-        stage: Stage = "answer",
+        *texts: str,
+        **fields: Any,
     ) -> Callable[[Callable[[], Choice]], None]:
         """Return a decorator that adds the lab's next task, by a function that returns what is right to choose.
 
@@ -234,7 +224,7 @@ class Lab:
                 return judge_choice(name, answer, find_choice())
 
             check.__annotations__["answer"] = answer_type
-            self.task(title, *hints, stage=stage)(check)
+            self.task(*texts, **fields)(check)
 
         return add_task
 

@@ -17,6 +17,7 @@ from kgwb.labs.changed_graphs import (
     RIGHT_ANSWERS,
     Triples,
     answer_labels,
+    find_unknowns,
     judge_live,
     judge_triples,
 )
@@ -203,10 +204,16 @@ def _is_described(field: str, text: str) -> bool:
     return is_nearest(sentence, known["right"], known["other"])
 
 
-@LAB.task(stage="understand", is_free=True)
-def check_simple_reply(reply: ReplyText) -> Problem:
-    """Return "" if a reply of the QIR agent to MUSIC_QUESTION leads to the right answer, else feedback."""
-    return _check_reply(MUSIC_QUESTION, reply) or _find_field_problem(MUSIC_QUESTION, reply)
+def _add_reply_task(question: str) -> None:
+    """Add a task to LAB: to write the reply of the QIR agent to a question."""
+
+    @LAB.task(stage="understand", is_free=True)
+    def check_right_reply(reply: ReplyText) -> Problem:
+        """Return "" if a reply leads to the right answer, and its fields agree, else feedback."""
+        return _check_reply(question, reply) or _find_field_problem(question, reply)
+
+
+_add_reply_task(MUSIC_QUESTION)
 
 
 @LAB.choice(NumberedChoice, stage="understand")
@@ -221,10 +228,7 @@ def find_rejected_replies() -> Choice:
     return Choice(rejected, numbered)
 
 
-@LAB.task(stage="understand", is_free=True)
-def check_chain_reply(reply: ReplyText) -> Problem:
-    """Return "" if a reply of the QIR agent to NOVELS_QUESTION leads to the right answer, else feedback."""
-    return _check_reply(NOVELS_QUESTION, reply) or _find_field_problem(NOVELS_QUESTION, reply)
+_add_reply_task(NOVELS_QUESTION)
 
 
 @LAB.task(
@@ -324,10 +328,9 @@ def _find_field_problem(question: str, reply: str) -> Problem:
     name of the question is an entity, and each entity is in the question.
     """
     fields = QirReply.model_validate(find_json(reply).values[0])
-    ends = set()
+    unknowns: set[str] = set()
     for triple in fields.triples:
-        ends |= {triple.subject.strip(), triple.object.strip()}
-    unknowns = {end for end in ends if end.startswith("?")}
+        unknowns.update(find_unknowns(triple.subject, triple.object))
     entities = {entity.strip().casefold() for entity in fields.entities}
     foreign = {entity for entity in entities if entity not in question.casefold()}
     problems: dict[str, set[str]] = {
