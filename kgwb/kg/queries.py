@@ -160,14 +160,11 @@ def find_predicates(
     excluded = kg.vocabulary.excluded_predicates
     predicates: list[tuple[URIRef, Direction]] = []
     for predicate, bound in result.rows:
-        if not isinstance(predicate, URIRef):
-            continue
-        if predicate in excluded and not keeps_all:
-            continue
         direction: Direction = "in"
         if str(bound) == "out":
             direction = "out"
-        predicates.append((predicate, direction))
+        if isinstance(predicate, URIRef) and (keeps_all or predicate not in excluded):
+            predicates.append((predicate, direction))
     predicates.sort(key=itemgetter(1), reverse=True)  # "out" before "in"
     predicates.sort(key=itemgetter(0))
     return tuple(predicates)
@@ -331,12 +328,10 @@ def find_exact_values(kg: Graph, texts: Sequence[str]) -> tuple[ValueMatch, ...]
     )
     matches = []
     for predicate, value, count, *subjects in result.rows:
-        if not isinstance(predicate, URIRef) or value is None:
-            continue
-        if predicate in kg.vocabulary.labels:
-            continue
         iris = dict.fromkeys(subject for subject in subjects if isinstance(subject, URIRef))
-        matches.append(ValueMatch(predicate, value, parse_count(count), True, tuple(iris)))
+        is_label = predicate in kg.vocabulary.labels
+        if isinstance(predicate, URIRef) and isinstance(value, Literal) and not is_label:
+            matches.append(ValueMatch(predicate, value, parse_count(count), True, tuple(iris)))
     return tuple(matches)
 
 

@@ -134,6 +134,7 @@ def test_an_ask_has_the_triples_of_one_solution() -> None:
         (): [*directed("lynchs_dune", by="lynch"), "lynchs_dune label Dune"]
     }
     assert supported("ASK { FILTER NOT EXISTS { :dune :director :lynch } }") == {(): []}
+    assert len(supported("ASK { ?f :director :denis }")[()]) == 1
 
 
 def test_the_from_clause_is_kept() -> None:
@@ -192,6 +193,17 @@ def query(text: str, filters: str = "") -> CandidateQuery:
         for pattern in text.split(", ")
     )
     return CandidateQuery("", patterns, (), 1.0, filters)  # type: ignore[arg-type]
+
+
+def test_no_query_is_sent_about_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    kg = films()
+    monkeypatch.setattr(kg, "select", None)
+    name = (RDFS.label,)
+    assert not any((queries.describe_vertices(kg, ()), queries.count_degrees(kg, (), 5)))
+    assert not any((queries.find_schema_terms(kg, ()), queries.find_exact_values(kg, [""])))
+    assert not queries.find_values_containing(kg, (), "Dune")
+    assert not queries.find_values_containing(kg, name, "D")
+    assert queries.find_values_containing(films(), name, "of")
 
 
 def in_graph(triples: tuple[Triple, ...]) -> bool:

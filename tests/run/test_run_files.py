@@ -237,8 +237,9 @@ def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path) -> None:
     for path in (tmp_path / "none.jsonl", tmp_path):
         with pytest.raises(RunFileError, match=path.name):
             kgwb.load_run(path)
-    with pytest.raises(RunFileError, match=tmp_path.name):
-        made_up(Scripted(SCRIPT)).save(tmp_path)
+    for path in (tmp_path / "run.jsonl.gz", tmp_path):
+        with pytest.raises(RunFileError, match=path.name):
+            made_up(Scripted(SCRIPT)).save(path)
 
 
 @pytest.mark.parametrize("keep", [True, False])
