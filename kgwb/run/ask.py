@@ -179,9 +179,8 @@ def _read_reply(data: Any, reply_class: type[R]) -> tuple[R | None, str]:
         for name in THOUGHT_FIELDS:
             if name not in reply_class.model_fields:
                 without_thoughts.pop(name, None)
-        if len(without_thoughts) < len(data):
-            reply, _ = _validate(without_thoughts, reply_class)
-        if reply is None and "name" in data:
+        reply, _ = _validate(without_thoughts, reply_class)
+        if "name" in data:
             for name in TOOL_ARGUMENTS:
                 reply = reply or _validate(data.get(name), reply_class)[0]
     return reply, problem
