@@ -24,7 +24,9 @@ def test_going_back_and_on_again_keeps_the_live_time_of_each_step() -> None:
     assert all(step.recorded_seconds is None for step in run.steps)
     assert run.totals.recorded_seconds is None
     total = run.totals.seconds
+    assert "from the record" not in run.summary()
     run.step_back(2).go()
+    assert "from the record" in run.summary()
     for key, seconds in live.items():
         assert run[key].recorded_seconds == run[key].live_seconds == seconds
         assert run[key].seconds != seconds
