@@ -75,9 +75,18 @@ def test_a_replay_does_not_depend_on_the_address_of_the_server(
     assert loaded.totals.live_model_calls == 0
 
 
-@pytest.mark.parametrize(("step", "number"), [("answer", 0), ("link", 0), ("draft", 1)])
-def test_messages_of_a_call_that_was_not_made_are_refused(run: Run, step: str, number: int) -> None:
-    with pytest.raises(kgwb.errors.SettingError, match=step):
+@pytest.mark.parametrize(
+    ("step", "number", "said"),
+    [
+        ("answer", 0, "step answer made no model call"),
+        ("link", 0, "name a step that made one: mentions"),
+        ("draft", 1, "no number 1\n.* from 0 to 0"),
+    ],
+)
+def test_messages_of_a_call_that_was_not_made_are_refused(
+    run: Run, step: str, number: int, said: str
+) -> None:
+    with pytest.raises(kgwb.errors.SettingError, match=said):
         run.edit_messages(step, "[user]\nWho?", number)
     assert run.edited_messages == {}
     assert not run.has_pending_edits
