@@ -100,11 +100,14 @@ def test_a_search_has_what_was_sought_and_found_and_a_model_call_its_model(
     sought = {attributes["input.value"] for attributes in shown}
     first = {attributes.get("retrieval.documents.0.document.id") for attributes in shown}
     models = {span["attributes"]["llm.model_name"] for span in of_kind(spans, "LLM")}
+    queries = {span["attributes"]["input.value"] for span in of_kind(spans, "TOOL")}
     for call in used_calls(run.steps, run.calls):
         if call.kind in ("search", "nearest"):
             assert (call.request.get("text") or call.request["phrase"]) in sought
         if call.kind == "search" and call.result.hits:
             assert str(call.result.hits[0].iri) in first
+        if call.kind == "select":
+            assert call.request["query"] in queries
         if call.kind == "model":
             assert (call.result.model or call.request["model"]) in models
 
