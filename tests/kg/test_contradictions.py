@@ -43,17 +43,10 @@ def denied(where: str, writer: SurveyWriter = WRITER) -> list[str]:
     read_table(HERE / "denied_queries.jsonl"),
 )
 def test_what_the_survey_denies_is_found(where: str, words: Sequence[str]) -> None:
-    [told] = denied(where)
+    told = denied(where)
+    assert len(told) == (len(words) > 0)
     for word in words:
-        assert (f"org{word}" if word.startswith(":") else word) in told
-
-
-@pytest.mark.parametrize(
-    "where",
-    read_table(HERE / "undenied_queries.jsonl"),
-)
-def test_a_query_that_the_survey_does_not_deny_is_left_alone(where: str) -> None:
-    assert denied(where) == []
+        assert (f"org{word}" if word.startswith(":") else word) in told[0]
 
 
 def test_a_sample_and_a_survey_that_lacks_something_deny_nothing() -> None:
