@@ -1736,6 +1736,16 @@ AFLOAT = (
 :crane :outreach [ :amount 12.5 ; :unit "km" ; :note "about" ] , [ :amount 12.5 ; :unit :mile ] , [ :amount 7 ] ;
     :named :plate ; :steam false . :plate :amount 4 ; :unit "kg" . :mile rdfs:label "mile" .
 :ada :knows :sam1 . :sam1 :knows :ada .
+:pat1 a :Person ; rdfs:label "Pat" ; :phone "1" ; :memberOf :c1, :c2, :c3, :c4, :c5, :c6 .
+:pat2 a :Person ; rdfs:label "Pat" ; :phone "2" ; :memberOf :c1 ;
+    :motto "llllllllllllllllllllllllllllllllllllllllllllllllllllllllllll mmmmmmmmmmmmmmmmmmmmmmmmm" .
+:c1 rdfs:label "Club of Sales 1" . :c2 rdfs:label "Club of Sales 2" . :c3 rdfs:label "Club of Sales 3" .
+:kit00 a :Kit ; rdfs:label "Kit" ; :size 0 . :kit01 a :Kit ; rdfs:label "Kit" ; :size 1 . :kit02 a :Kit ;
+rdfs:label "Kit" ; :size 2 . :kit03 a :Kit ; rdfs:label "Kit" ; :size 3 . :kit04 a :Kit ; rdfs:label "Kit" ;
+:size 4 . :kit05 a :Kit ; rdfs:label "Kit" ; :size 5 . :kit06 a :Kit ; rdfs:label "Kit" ; :size 6 . :kit07 a
+:Kit ; rdfs:label "Kit" ; :size 7 . :kit08 a :Kit ; rdfs:label "Kit" ; :size 8 . :kit09 a :Kit ; rdfs:label
+"Kit" ; :size 9 . :kit10 a :Kit ; rdfs:label "Kit" ; :size 10 . :kit11 a :Kit ; rdfs:label "Kit" ; :size 11 .
+:c4 rdfs:label "Club of Sales 4" . :c5 rdfs:label "Club 5" . :c6 rdfs:label "Club 6" .
 """
 )
 BRISK = Turn(

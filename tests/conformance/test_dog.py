@@ -1048,7 +1048,11 @@ TANGLED = """@prefix : <http://example.org/> . @prefix two: <http://example.org/
 :rom rdfs:label "Rom [old]" ; :in :south ; :next :alm . :m0x9 :in :south ; :depth 3 .
 :north rdfs:label "North" ; :head :ann . :south rdfs:label "South" ; :head :ann, :ben .
 :ann rdfs:label "Ann" ; :born 1970 . :ben skos:prefLabel "Ben" ; :born 1980 . :acme rdfs:label "Acme" .
-:in rdfs:label "situated in" ."""
+:in rdfs:label "situated in" . :ann :met :x01, :x02, :x03, :x04, :x05, :x06, :x07, :x08,
+    :x09, :x10, :x11, :x12 . :x01 :keeper :ben .
+:x01 rdfs:label "X01" . :x02 rdfs:label "X02" . :x03 rdfs:label "X03" . :x04 rdfs:label "X04" . :x05 rdfs:label
+    "X05" . :x06 rdfs:label "X06" . :x07 rdfs:label "X07" . :x08 rdfs:label "X08" . :x09 rdfs:label "X09" .
+:x10 rdfs:label "X10" . :x11 rdfs:label "X11" . :x12 rdfs:label "X12" ."""
 """Twins, a stop without a label, a loop, a list, nodes, values of one form, predicates of one name."""
 
 

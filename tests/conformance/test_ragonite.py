@@ -1302,7 +1302,8 @@ MANY = (
 """More tables, rows and texts than ``fast`` shows, twins of one name, names that SQL keeps, mixed values."""
 LONG_TALK = Dialogue(
     tuple(
-        Turn(f"Question {n}?", (f"answer {n}",), text="said " * 60 + f"{n} [1].") for n in range(70)
+        Turn(f"Question {n}?", (f"answer {n}", "three", "two"), text="said " * 60 + f"{n} [1].")
+        for n in range(70)
     )
 )
 DIALOGUES = {"bmw": BMW_DIALOGUE, "long": LONG_TALK}

@@ -1123,7 +1123,9 @@ TANGLED = """@prefix : <http://example.org/> . @prefix two: <http://example.org/
 :vaes rdfs:label "Vääs" ; :in :belgium . :dili :in :timor ; :knownFor "coffee"@en, "Kaffee"@de .
 :rome rdfs:label "Rome" ; :in :italy ; :twin :orange . :old rdfs:label "Old town" . :new rdfs:label "New town" .
 :belgium rdfs:label "Belgium" . :timor rdfs:label "Timor" . :italy rdfs:label "Italy" .
-:in rdfs:label "located in" . :Town rdfs:label "town" ."""
+:in rdfs:label "located in" . :Town rdfs:label "town" .
+:orange rdfs:comment "a town in the south, with a theatre and an arch that the Romans have left, and more than that" ;
+    :saying "a saying that is longer than sixty characters, and so is cut somewhere", "b", "c", "d" ."""
 """Names that differ in case, values of several forms, a node, a list, a loop, predicates of one name."""
 
 

@@ -17,6 +17,7 @@ from surveying import DIRECTED, FINE, SURVEYOR, WARD, YARD, draft, mention, scri
 
 from kgwb.llm import Scripted
 from kgwb.run import Run
+from kgwb.run.answers import Dialogue, Turn
 
 GRAPHS = {"films": FILMS, "yard": YARD, "twins": TWINS, "ward": WARD}
 
@@ -31,7 +32,7 @@ def make_whole_runs() -> WholeRuns:
     """The runs of all cases, and of some of their readings."""
     runs: dict[str, tuple[Run, Scripted]] = {}
     for graph_name, cases in read_cases("surveyor").items():
-        kg = open_in_order(GRAPHS[graph_name])
+        kg = open_in_order(GRAPHS.get(graph_name) or cases.pop("turtle"))
         for title, case in cases.items():
             named = {"names": [], "classes": [], **case.get("names", {})}
             if graph_name == "films" and "names" not in case:
@@ -45,7 +46,9 @@ def make_whole_runs() -> WholeRuns:
             is_reviewed = not case.get("unreviewed", graph_name == "yard")
             settings = SURVEYOR.settings(always_reviews=is_reviewed, **case.get("settings", {}))
             model = Scripted(replies)
-            run = run_to_end(surveyor(model, kg=kg, settings=settings))
+            turns = (Turn(asked, tuple(told)) for asked, told in case.get("dialogue", {}).items())
+            dialogue = Dialogue(tuple(turns))
+            run = run_to_end(surveyor(model, kg=kg, settings=settings, dialogue=dialogue))
             runs[f"{graph_name}: {title}"] = (run, model)
             for number, reading in enumerate(run.readings, 1):
                 is_chosen = graph_name == "yard" and reading.sparql
