@@ -86,7 +86,7 @@ WARD = (
 :s a :Ship ; rdfs:label "Anna Keller II" . :t a :Nurse ; rdfs:label "Anna Keller 17" .
 :q a :Doctor ; rdfs:label "Prof Dr med Anna Keller" .
 :h1 a :Post ; rdfs:label "Head of Procurement" . :h2 a :Post ; rdfs:label "Master of the port" .
-:h3 a :Firm ; rdfs:label "IBM" .
+:h3 a :Firm ; rdfs:label "IBM" . :h4 a :Ship ; rdfs:label "IBM II" .
 """
 )
 

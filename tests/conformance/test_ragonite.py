@@ -1242,16 +1242,6 @@ ns1:fuelType rdfs:label "fuel type" .
 :hat a ns1:Product ; ns1:name "Hat" ; ns1:madeFor :bmw-ix3, :electric .
 """.replace("{LONG_NOTE}", "a long note, " * 40 + "and its end")
 """Figure 2 with everything: several types, labels and languages, units, N:M, a blank node, no label, a long text."""
-IMPROVED = [
-    Change("car_product", name="base_car"),
-    Change("car_product", "id", name="baseCarId"),
-    Change("car_product", "label", dropped=True),
-    Change("car_product", "price", comment="in euros"),
-    Change("car_product", "height", strip_unit=True),
-    Change("car_product", "length", strip_unit=True),
-    Change("car_product", "doors", strip_unit=True),
-    Change("fuel_type", "id", name="fuelTypeId"),
-]
 BMW_DIALOGUE = Dialogue(
     (Turn("Which BMW is electric?", ("bmw-ix3", "bmw-ix-m60"), text="Two are."), Turn("And old?"))
 )
@@ -1313,7 +1303,8 @@ def make_whole_runs() -> WholeRuns:
     """Runs over every table and passage, with texts, improved tables, retries, and each configuration and answer."""
     folder = Path(tempfile.mkdtemp())
     improved, texts = folder / "annotations.jsonl", folder / "texts"
-    add_changes(improved, IMPROVED)
+    cases = read_cases("ragonite")
+    add_changes(improved, [Change(**change) for change in cases.pop("annotations")])
     texts.mkdir()
     long_text = "\n\n".join(
         f"# Part {n}\n\nHats of the firm, part {n}. " + "More. " * 200 for n in range(3)
@@ -1324,7 +1315,7 @@ def make_whole_runs() -> WholeRuns:
     graphs = {"bmw": BMW, "many": MANY, "mess": PREFIXES + MESS}
     opened = {name: open_in_order(turtle) for name, turtle in graphs.items()}
     runs: dict[str, tuple[Run, Scripted]] = {}
-    for title, case in read_cases("ragonite").items():
+    for title, case in cases.items():
         kg = opened.get(case.get("graph")) or open_in_order(PREFIXES + case["turtle"])
         settings = case.get("settings", {})
         settings |= {name: files[name] for name in files.keys() & settings.keys()}

@@ -40,6 +40,7 @@ FAILED = {
     "not authorized": "DELETE FROM film",
     "prohibited": "SELECT value FROM _triples",
     "one statement": "SELECT 1; SELECT 2",
+    "no SELECT": "-- SELECT",
     "interrupted after": "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x FROM n) SELECT max(x) FROM n",
 }
 
