@@ -40,7 +40,6 @@ from kgwb.systems.ragonite.records import Column, Table
 FORMAT_KEY = "kgwb_annotations"
 FORMAT_VERSION = 1
 FIRST_LINE = json.dumps({FORMAT_KEY: FORMAT_VERSION}) + "\n"
-MAX_ANNOTATIONS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +111,6 @@ def read_changes(path: Path) -> list[Change]:
         raise SettingError(f"the annotations {path} cannot be read: {reason}", hint=hint) from error
     except ValueError as error:
         raise SettingError(f"{path} is not a file of annotations: {error}", hint=hint) from error
-    if len(changes) > MAX_ANNOTATIONS:
-        raise SettingError(
-            f"{path} has more than {MAX_ANNOTATIONS:,} annotations",
-            hint="remove some lines of this file, the last ones first",
-        )
     return changes
 
 
