@@ -20,7 +20,8 @@ CLUB = """
 :pal a :Person ; rdfs:label "Pal Berg" ; :homeTown "Larvik" ; :joinedOn "2003-03-03"^^xsd:date .
 :tor a :Person ; rdfs:label "Tor Lie" . :crew a :Team ; rdfs:label "Night Crew" . :oak rdfs:label "oak" .
 :cove a :Place ; rdfs:label "Seal Cove" .
-:slip a :BoatOrder ; rdfs:label "Slip 7" ; :orderedFrom :yard . :yard a :Firm ; rdfs:label "Voss Yard" .
+:slip a :BoatOrder ; rdfs:label "Slip 7" ; :orderedFrom :yard ; :orderedBoat :pram . :pram rdfs:label "Pram 3" .
+:pal :memberOf :crew . :crew :numberOfMembers "48" . :yard a :Firm ; rdfs:label "Voss Yard" .
 """
 IN_OTHER_WORDS = {
     "Who looks after the Grebe?": (["Ida Moss"], "maintained by"),
@@ -35,6 +36,8 @@ IN_OTHER_WORDS = {
     "Who maintains the Old Duck?": (["Ida Moss"], "Grebe"),
     "Where does Olga Ruud live?": ([], ""),
     "What did we order from Voss Yard?": (["Slip 7"], "Boat Order"),
+    "Who ordered the Pram 3?": (["Slip 7"], "Boat Order"),
+    "How many members does the Night Crew have?": (["48"], ""),
     "Which women are the skipper of the Grebe?": ([], ""),
 }
 """Of each question the answers, and the predicate or label that a doubt names; "" for none."""

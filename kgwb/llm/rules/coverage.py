@@ -66,6 +66,7 @@ from kgwb.llm.rules.words import (
     are_kin,
     are_rivals,
     has_word_of_stem,
+    leads_to_agent,
     relation_phrase,
     singularize,
     stem,
@@ -167,15 +168,23 @@ class Coverage(QuestionWords):
     def _find_events(self) -> list[str]:
         """Return the doubt that an answer is an event, and not who or what takes part in it.
 
-        What somebody ordered is no order: "ordered from" leads to one.
+        What somebody ordered is no order: "ordered from" leads to one. Nor is an order who ordered.
         """
-        is_action = not en.ACTIVE_AUXILIARIES.isdisjoint(self.words)
-        if self.kind or not is_action or not any(each.is_incoming for each in self.chosen):
+        said = [self.words[position] for position in self.positions]
+        if self.kind == "a person":
+            for predicate in self.chosen:
+                said += words_of(predicate.name)
+            said = [word for word in said if en.is_verb(word)]
+        elif (
+            self.kind
+            or en.ACTIVE_AUXILIARIES.isdisjoint(self.words)
+            or any(map(self.is_asked_noun, self.positions))
+        ):
             return []
-        if any(map(self.is_asked_noun, self.positions)):
+        if not any(each.is_incoming for each in self.chosen):
             return []
-        for value_type, position in product(self.value_types, self.positions):
-            if has_word_of_stem(value_type, self.words[position]):
+        for value_type, word in product(self.value_types, said):
+            if has_word_of_stem(value_type, word) and not leads_to_agent(value_type):
                 return [f"the question was read as one for a “{value_type}”"]
         return []
 

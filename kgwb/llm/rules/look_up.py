@@ -318,6 +318,20 @@ class LookUp(QuestionWords):
         reading = self._read_by_predicates(last_question)
         return self._with_asked_class(self._with_asked_parts(reading))
 
+    def with_stated_number(self, reading: ParsedQuestion) -> ParsedQuestion:
+        """Return a reading that counts, with the only predicate that says how many: "number of members"."""
+        asked = {stem(self.words[position]) for position in self.positions}
+        stating = []
+        for predicate in self.predicates:
+            words = set(words_of(predicate.name)) - {"of"}
+            counted = words - {"number", "count"}
+            if counted and counted < words and asked.issuperset(map(stem, counted)):
+                stating.append(predicate)
+        stated = only(stating)
+        if stated is None or reading.kind != "count" or len(reading.facts) != 1:
+            return reading
+        return self._reading_of_predicate(stated)
+
     def _read_by_predicates(self, last_question: Words) -> ParsedQuestion:
         """Return the reading of ``read``, without parts and the class that is asked for."""
         facts = self.reading.facts

@@ -155,7 +155,8 @@ def _ground_question(kg: Graph, asked: tuple[str, ref[Embeddings]]) -> ParsedQue
         words[mention.start - 1] = ""  # a word that belongs to the name: the contract X
     look_up = LookUp(words, reading, mention.text, vertices[mention], kg, embeddings)
     read = look_up.read(_last_question(named.tokens, words))
-    return _with_worded_direction(read, named.tokens, [mention], look_up.predicates, embeddings)
+    read = _with_worded_direction(read, named.tokens, [mention], look_up.predicates, embeddings)
+    return look_up.with_stated_number(read)
 
 
 class _NamedQuestion(NamedTuple):
