@@ -543,9 +543,10 @@ NUMBER_WITH_UNIT = re.compile(rf"({NUMBER.pattern})\s*[^\W\d]{{0,10}}")
 PERSON_NAME = re.compile(r"([A-Z]\S*|de|van|von)( ([A-Z]\S*|de|van|von))+")
 PERSON_CLASSES = en.PERSON_NOUNS | en.PROFESSIONS
 LIVING_CLASSES = frozenset(
-    "animal bird boat cat cow dog ferry hen hive horse organism pet queen sheep ship species vessel".split()
+    "animal bird cat cow dog hen hive horse organism pet queen sheep species".split()
 )
-"""Classes of things that people call he, she or it."""
+CLASSES_OF_SHIPS = frozenset("boat ferry ship vessel".split())
+"""Classes of things that are called she, but are no answer to "who"."""
 PLACE_CLASSES = en.PLACE_WORDS | {"area", "harbour", "island", "port", "settlement", "site"}
 WORDS_FOR_PLACES = PLACE_CLASSES | {
     "address",
@@ -619,7 +620,7 @@ def find_kind(kg: Graph, name: str) -> str:
     for predicate in fetch_predicates(kg, vertices):
         if not predicate.is_incoming:
             stems.update(stems_of(predicate.name))
-    if not class_words.isdisjoint(LIVING_CLASSES):
+    if not class_words.isdisjoint(LIVING_CLASSES | CLASSES_OF_SHIPS):
         return ""
     if not (class_words.isdisjoint(PERSON_CLASSES) and stems.isdisjoint(STEMS_OF_PERSONS)):
         return "person"
