@@ -175,7 +175,7 @@ class SurveyBuilder:
     schema_classes: list[URIRef]
     """Classes of RDF, RDFS, OWL and Wikibase that have instances, such as owl:Class."""
     classes_are_iris: bool
-    """Whether it is known that no class is a blank node. To tell them apart, Oxigraph reads each one's text."""
+    """Whether it is known that no class is a blank node, which takes an engine long to tell."""
 
     def __init__(
         self,
@@ -318,7 +318,8 @@ class SurveyBuilder:
         if not pairs:
             return survey
         members = f"{values_of_pairs('?m ?c', pairs)} ?v ({self.queries.types}) ?m"
-        part = InstancePart(f"{{ SELECT DISTINCT ?v ?c WHERE {{ {members} }} }}")
+        pattern = f"{{ SELECT DISTINCT ?v ?c WHERE {{ {members} }} }}"
+        part = InstancePart(pattern, pattern)
         properties = PropertyCollector(self.queries, Instances((part,), {})).collect()
         overlapping = []
         for iri, used in sorted(properties.items()):
@@ -434,19 +435,28 @@ class SurveyBuilder:
         if self.is_large or self.only_classes:
             return self._sample_instances(sizes)
 
-        hidden = ", ".join(map(n3, (*self.schema_classes, OWL.NamedIndividual)))
-        types = self.queries.types
-        is_class = f"?c NOT IN ({hidden})"
-        if not self.classes_are_iris:
-            is_class += " && isIRI(?c)"
-        pattern = f"{{ ?v ({types}) ?c FILTER({is_class}) }}"
         number = self._count_untyped(used)
         if number > 0:
             sizes[UNTYPED_CLASS] = number
+        pattern = self._pattern_of_all("isIRI(?c) && ", has_untyped=number > 0)
+        quick = pattern
+        if self.classes_are_iris:
+            quick = self._pattern_of_all("", has_untyped=number > 0)
+        return Instances((InstancePart(pattern, quick),), {})
+
+    def _pattern_of_all(self, is_class: str, *, has_untyped: bool) -> str:
+        """Return a pattern of all instances ?v of each class ?c that is not hidden.
+
+        ``is_class`` is a further condition for classes.
+        """
+        hidden = ", ".join(map(n3, (*self.schema_classes, OWL.NamedIndividual)))
+        types = self.queries.types
+        pattern = f"{{ ?v ({types}) ?c FILTER({is_class}?c NOT IN ({hidden})) }}"
+        if has_untyped:
             untyped = f"{{ SELECT DISTINCT ?v WHERE {{ {untyped_pattern(types)} }} }}"
             of_no_class = f"{untyped} BIND({n3(UNTYPED_CLASS)} AS ?c)"
             pattern = f"{{ {pattern} UNION {{ {of_no_class} }} }}"
-        return Instances((InstancePart(pattern),), {})
+        return pattern
 
     def _count_untyped(self, used: Iterable[URIRef]) -> int:
         """Return the number of things without a class, but for the predicates and classes in use.
@@ -476,7 +486,7 @@ class SurveyBuilder:
         if instances.is_sample:
             return None
         self.queries.part = "the number of things"
-        things = f"{instances.parts[0].pattern} FILTER(isIRI(?v))"
+        things = f"{instances.parts[0].quick} FILTER(isIRI(?v))"
         return self.queries.count(DISTINCT_VERTICES, things)
 
     def _sample_instances(self, sizes: dict[URIRef, int]) -> Instances:
@@ -639,7 +649,7 @@ class SurveyBuilder:
         counts: Counter[str] = Counter()
         unlabelled = None
         if not instances.is_sample:
-            things = f"{instances.parts[0].pattern} FILTER(isIRI(?v))"
+            things = f"{instances.parts[0].quick} FILTER(isIRI(?v))"
             label = self.queries.read_first("?v ?label", f"?v ({self.queries.labels}) ?label")
             tag = f'BIND(IF(BOUND(?label), LANG(?label), "{NO_LABEL}") AS ?tag)'
             pattern = f"{things} OPTIONAL {{ {label} }} {tag}"
@@ -720,7 +730,8 @@ def _parts_of_sample(
     parts = []
     for pairs in filter(None, batches):
         classes = dict.fromkeys(class_iri for _, class_iri in pairs)
-        parts.append(InstancePart(values_of_pairs("?v ?c", pairs), tuple(classes)))
+        pattern = values_of_pairs("?v ?c", pairs)
+        parts.append(InstancePart(pattern, pattern, tuple(classes)))
     return tuple(parts)
 
 

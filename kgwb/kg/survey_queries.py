@@ -254,7 +254,9 @@ class InstancePart:
     """Instances that one query looks at."""
 
     pattern: str
-    """Binds each instance to ?v, and its class to ?c."""
+    """Binds each instance to ?v, and its class to ?c. By its conditions Oxigraph comes upon examples."""
+    quick: str
+    """The same, without a condition that is known to be true: it takes longer than the rest."""
     classes: tuple[URIRef, ...] = ()
     """The classes, if they are a sample of their instances. Empty for all instances of all classes."""
 
@@ -353,12 +355,9 @@ class PropertyCollector:
         rows: list[Row] = []
         for part in instances.parts:
             fact = f"?v ?p ?o FILTER(?p NOT IN ({queries.not_a_type}))"
-            if not instances.is_sample:
-                fact = queries.read_first("?v ?p ?o", fact)
-            facts = f"{part.pattern} {fact}"
             queries.part = VALUES_PART
             failed_before = queries.failed
-            values_by_key.update(self._collect_values("?c ?p", facts))
+            values_by_key.update(self._collect_values("?c ?p", f"{part.pattern} {fact}"))
             if not instances.is_sample and queries.failed > failed_before:
                 self.refused_whole = True
                 return {}
@@ -367,9 +366,11 @@ class PropertyCollector:
             if instances.is_sample:
                 # Without OPTIONAL, Virtuoso may read the whole graph instead of these instances.
                 # A row without a predicate, of an instance that has none, is left out.
-                facts = f"{part.pattern} OPTIONAL {{ {fact} }}"
+                fact = f"OPTIONAL {{ {fact} }}"
+            else:
+                fact = queries.read_first("?v ?p ?o", fact)
             counts = "(COUNT(DISTINCT ?v) AS ?things) (COUNT(*) AS ?n)"
-            rows += queries.select_grouped("?c ?p", counts, facts)
+            rows += queries.select_grouped("?c ?p", counts, f"{part.quick} {fact}")
             if queries.failed > failed_before:
                 self.not_surveyed.update(part.classes)
                 if not instances.is_sample:
@@ -561,7 +562,7 @@ class PropertyCollector:
         def write(some: Sequence[tuple[URIRef, URIRef]]) -> str:
             """Return the query for the values of some pairs."""
             listed = values_of_pairs("?c ?p", some)
-            instances = self.instances.parts[0].pattern
+            instances = self.instances.parts[0].quick
             fact = "?v ?p ?o"
             if not self.queries.kg.remote:
                 predicates = dict.fromkeys(predicate for _, predicate in some)
