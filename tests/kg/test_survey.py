@@ -75,6 +75,12 @@ def test_a_graph_is_counted_without_its_schema() -> None:
     assert not seen.sampled
 
 
+def test_what_has_only_a_blank_node_as_its_class_is_no_thing() -> None:
+    plain = survey_graph(films())
+    odd = survey_graph(films(f'{FILMS} :odd a [] ; rdfs:label "odd"@fr .'))
+    assert (odd.things, odd.languages) == (plain.things, plain.languages)
+
+
 def test_instances_of_subclasses_count_once_for_their_superclasses() -> None:
     seen = classes_by_name(survey_graph(films(SHOP)))
     sizes = {name: (kind.size, kind.total) for name, kind in seen.items()}
