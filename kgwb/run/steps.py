@@ -161,14 +161,6 @@ class Call:
         The result, of the type ``result_type``, is named "reply". Seconds are rounded to
         microseconds.
         """
-        return {**self._other_data(), "request": self.request, "reply": self.reply_to_data()}
-
-    def reply_to_data(self) -> Any:
-        """Return the result as JSON data."""
-        return to_data(self.result, self.result_type)
-
-    def _other_data(self) -> JsonObject:
-        """Return all of the data of ``to_data`` but request and reply."""
         data: JsonObject = {
             "key": self.key,
             "kind": self.kind,
@@ -179,7 +171,11 @@ class Call:
         }
         if self.response is not None:
             data["response"] = self.response
-        return data
+        return {**data, "request": self.request, "reply": self.reply_to_data()}
+
+    def reply_to_data(self) -> Any:
+        """Return the result as JSON data."""
+        return to_data(self.result, self.result_type)
 
     def to_json(self, request_json: str = "") -> str:
         """Return the data of ``to_data`` as JSON text; request and reply stand last.
@@ -187,7 +183,10 @@ class Call:
         ``request_json`` is the canonical JSON text of the request, if it is known: the numbers of a
         request are written as in the text that the key is the hash of.
         """
-        start = encode_data(self._other_data()).removesuffix("}")
+        kind, step, taken_at = map(encode_basestring, (self.kind, self.step, self.taken_at))
+        response = ""
+        if self.response is not None:
+            response = f'"response":{encode_data(self.response)},'
         request_json = request_json or encode_canonical(self.request)
         if self.kind in TEXT_KINDS:  # as most calls: without the data it takes half the time
             reply = to_json(self.result, self.result_type)
@@ -195,7 +194,11 @@ class Call:
             reply = encode_data(self.result)
         else:
             reply = encode_data(self.reply_to_data())
-        return f'{start},"request":{request_json},"reply":{reply}}}'
+        return (
+            f'{{"key":"{self.key}","kind":{kind},"step":{step},"repeat":{self.repeat},'
+            f'"taken_at":{taken_at},"seconds":{round(self.seconds, 6)},{response}'
+            f'"request":{request_json},"reply":{reply}}}'
+        )
 
     @classmethod
     def from_data(cls, data: JsonObject) -> Call:
