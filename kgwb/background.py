@@ -72,11 +72,10 @@ def run_in_thread(
             if poll is not None:
                 poll()
     except BaseException:
-        is_told = False
-        while not is_told:
+        while True:
             try:
                 _abandon(task, on_abandon)
-                is_told = True
+                break
             except KeyboardInterrupt:  # another one, perhaps before the work was told
                 continue
         if on_abandon is not None:

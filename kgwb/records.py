@@ -550,18 +550,17 @@ def to_data(value: Any, value_type: Any = None) -> Any:
     return serializer.to_python(value, mode="json", warnings=False)
 
 
-def to_json(value: Any, value_type: Any = None, omitted: Collection[str] = ()) -> str:
+def to_json(value: Any, value_type: Any = None, omitted: set[str] | None = None) -> str:
     """Return the data of ``to_data`` as compact JSON text, which is made without the data.
 
     Fields of the value that are named in ``omitted`` are left out. What is no number becomes null.
     """
     actual_type: Any = type(value)
     serializer = type_adapter(value_type or actual_type).serializer
-    left_out = set(omitted) if omitted else None
     try:
-        return serializer.to_json(value, exclude=left_out).decode()
+        return serializer.to_json(value, exclude=omitted).decode()
     except PydanticSerializationError:  # half a character, which only json writes
-        data = serializer.to_python(value, mode="json", exclude=left_out)
+        data = serializer.to_python(value, mode="json", exclude=omitted)
         return encode_compact(data)
 
 

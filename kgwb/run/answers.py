@@ -340,12 +340,10 @@ class Answer(Record):
 
     def with_doubts(self, doubts: Iterable[str]) -> Answer:
         """Return this answer with further doubts behind its own."""
-        further = [doubt for doubt in doubts if doubt]
-        if not further:
+        doubt = "; ".join(filter(None, (self.doubt, *doubts)))
+        if doubt == self.doubt:
             return self
-        if self.doubt:
-            further.insert(0, self.doubt)
-        return replace(self, doubt="; ".join(further))
+        return replace(self, doubt=doubt)
 
     def is_given_by(self, output: object) -> bool:
         """Return whether a step's output is this answer, without what was found out about it later.

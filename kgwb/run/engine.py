@@ -479,31 +479,21 @@ class Engine:
             if not is_recorded:
                 self._note_change(step, kind, request)
 
-        made_calls = []
-
         def make_call() -> Call:
-            """Make the call, on this thread or for a remote one on another, and return it.
+            """Make the call for the step, on this thread or for a remote one on another, and return it.
 
-            It has its result, the time at which it began, and how long it took. It is also added to
-            ``made_calls``.
+            It has its result, the time at which it began, and how long it took.
             """
-            call = Call(
-                key,
-                kind,
-                step.key,
-                request,
-                repeat,
-                result=None,
-                taken_at=utc_now(),
-                seconds=0.0,
-                result_type=result_type,
-            )
+            call = Call(key, kind, step.key, request, repeat, None, utc_now(), 0.0, result_type)
             started = time.perf_counter()
             call.result = self._make_result(step, call, make, is_remote, missing)
             if isinstance(call.result, Sent):
                 call.result, call.response = call.result
             call.seconds = time.perf_counter() - started
-            made_calls.append(call)
+            if step.origin == "record":
+                step.origin = "live"
+            if kind == "model":
+                step.live_calls += 1
             return call
 
         call, is_new = self.record.find_or_make(
@@ -513,11 +503,6 @@ class Engine:
             call.step = step.key  # in the store it may be one of another question
             if self.record.file:
                 self.record.append_json(f'{{"call":{call.to_json(request_json)}}}')
-        if made_calls:
-            if step.origin == "record":
-                step.origin = "live"
-            if kind == "model":
-                step.live_calls += 1
         step.calls.append(key)
         return call
 

@@ -85,7 +85,7 @@ class Header:
 
     def to_json(self) -> str:
         """Return the header as JSON text, without ``system_from`` and ``muted`` if they are empty."""
-        empty = [name for name in ("system_from", "muted") if not getattr(self, name)]
+        empty = {name for name in ("system_from", "muted") if not getattr(self, name)}
         return to_json(self, omitted=empty)
 
 
@@ -399,24 +399,18 @@ class RunFile:
         self.path = path
         self._is_gzip = path.suffix == ".gz"
         self._file = disk.AppendedFile(path, "surrogatepass")
-        self._is_kept_open = False
-        """Whether the file stays open from one entry to the next."""
         self._unwritten = ""
         """Lines that could not be written yet."""
 
-    def keep_open(self) -> None:
-        """Let the file stay open from one entry to the next, until ``close``."""
-        self._is_kept_open = True
-
     def close(self) -> None:
-        """Close the file. An entry that is appended later opens and closes it."""
-        self._is_kept_open = False
+        """Close the file. An entry that is appended later opens it again."""
         self._file.close()
 
     def append_json(self, entry: str) -> None:
         """Write an entry that is JSON text as one line at the end of the file.
 
-        Raises RunFileError if that fails; the line is then written together with the next one.
+        The file stays open. Raises RunFileError if that fails; the line is then written together
+        with the next one.
         """
         self._refuse_gzip()
         self._unwritten += entry + "\n"
@@ -424,16 +418,13 @@ class RunFile:
             self._file.append(self._unwritten)
         except OSError as exc:
             raise self._write_error(exc) from exc
-        finally:
-            if not self._is_kept_open:
-                self._file.close()
         self._unwritten = ""
 
     def create(self, entries: Iterable[str]) -> bool:
         """Write a new file with these entries, given as JSON, unless something is at the path.
 
-        Returns whether it was written; it is open then until ``close`` or the first entry. Raises
-        RunFileError if writing fails; there is then no file.
+        Returns whether it was written; it is open then. Raises RunFileError if writing fails; there
+        is then no file.
         """
         self._refuse_gzip()
         lines = "".join(f"{entry}\n" for entry in entries)

@@ -309,7 +309,7 @@ class Run(Engine):
         can only be read, and RunFileError if the file cannot be written.
         """
         self._refuse_if_read_only()
-        with self._begun_execution(stop_condition, cancel) as execution, self._open_file():
+        with self._begun_execution(stop_condition, cancel) as execution:
             try:
                 with execution.running(self):
                     if stop_condition.count == 0:
@@ -357,23 +357,11 @@ class Run(Engine):
         finally:
             self._executing_lock.release()
 
-    @contextmanager
-    def _open_file(self) -> Iterator[None]:
-        """Keep the run's file open while the code inside runs; without a file, do nothing."""
-        file = self.record.file
-        if file is None:
-            yield
-            return
-        file.keep_open()
-        try:
-            yield
-        finally:
-            self.record.write(file.close)
-
     def _append_end(self) -> None:
-        """Add how the latest execution ended to the run's file; without a file, do nothing."""
+        """Add how the latest execution ended to the run's file, and close it; without a file, do nothing."""
         if self.record.file:
             self.record.append_json(self._end().to_json())
+            self.record.write(self.record.file.close)
 
     def _check_models(self, stop_condition: StopCondition) -> None:
         """Raise ModelError, before any work, if ``rules`` is the model of a system without rules.
@@ -900,8 +888,6 @@ class Run(Engine):
             """Write all entries of the run to the file."""
             saved = self._to_saved()
             RunFile(Path(path)).write(saved.entries())
-            if self.record.file:
-                self.record.file.close()  # it may be the one that was replaced
 
         self.record.write(write)
         return Path(path)
@@ -1012,9 +998,8 @@ class Run(Engine):
                     damaged += 1
         if saved.end is not None and saved.end.status == "done":
             return
-        damaged += len(not_json)
-        if damaged:
-            lines = pluralize(damaged, "line")
+        if damaged or not_json:
+            lines = pluralize(damaged + len(not_json), "line")
             _log.warning("%s of %s cannot be read; all others are used", lines, path)
         self.record.calls.update(saved.record.calls)
         for notice in saved.record.notices:

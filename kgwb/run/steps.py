@@ -75,8 +75,6 @@ GRAPH_KINDS = QUERY_KINDS | SEARCH_KINDS | {"names"}
 """Kinds whose time is that of the graph."""
 TEXT_KINDS = frozenset({"model", "select", "ask", "construct", "exact", "names"})
 """Kinds whose result has no number but times. ``to_json``, which writes infinity as null, may write it."""
-NUMBER_KINDS = frozenset({"similarity", "nearest"})
-"""Kinds whose result is JSON data, but for tuples in place of lists."""
 
 Recorder = Callable[..., Any]
 """``Run.call``, or a function with its parameters."""
@@ -155,33 +153,16 @@ class Call:
         """Return another object for the same call. ``copy`` would take ten times as long by itself."""
         return Call(*_values_of_call(self))
 
-    def to_data(self) -> JsonObject:
-        """Return the call as JSON data, in the form of a run file.
-
-        The result, of the type ``result_type``, is named "reply". Seconds are rounded to
-        microseconds.
-        """
-        data: JsonObject = {
-            "key": self.key,
-            "kind": self.kind,
-            "step": self.step,
-            "repeat": self.repeat,
-            "taken_at": self.taken_at,
-            "seconds": round(self.seconds, 6),
-        }
-        if self.response is not None:
-            data["response"] = self.response
-        return {**data, "request": self.request, "reply": self.reply_to_data()}
-
     def reply_to_data(self) -> Any:
         """Return the result as JSON data."""
         return to_data(self.result, self.result_type)
 
     def to_json(self, request_json: str = "") -> str:
-        """Return the data of ``to_data`` as JSON text; request and reply stand last.
+        """Return the call as JSON text, in the form of a run file; request and reply stand last.
 
-        ``request_json`` is the canonical JSON text of the request, if it is known: the numbers of a
-        request are written as in the text that the key is the hash of.
+        The result, of the type ``result_type``, is named "reply". Seconds are rounded to
+        microseconds. ``request_json`` is the canonical JSON text of the request, if it is known:
+        its numbers are written as in the text that the key is the hash of.
         """
         kind, step, taken_at = map(encode_basestring, (self.kind, self.step, self.taken_at))
         response = ""
@@ -190,8 +171,6 @@ class Call:
         request_json = request_json or encode_canonical(self.request)
         if self.kind in TEXT_KINDS:  # as most calls: without the data it takes half the time
             reply = to_json(self.result, self.result_type)
-        elif self.kind in NUMBER_KINDS:
-            reply = encode_data(self.result)
         else:
             reply = encode_data(self.reply_to_data())
         return (
@@ -229,7 +208,7 @@ class Call:
         )
 
 
-_values_of_call = attrgetter(*[field.name for field in fields(Call)])
+_values_of_call = attrgetter(*Call.__slots__)
 
 
 class CallSource(Protocol):

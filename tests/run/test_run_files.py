@@ -150,12 +150,23 @@ ROWS = ResultSet(("a", "b"), ((EX, None), (Literal("\x00\u2028 é", lang="en"), 
         ("my.tool", {"a": [1, {"b": None}]}, {"a": [0.1, "\udfff"]}, None),
     ],
 )
-def test_a_call_is_encoded_as_its_data_is(
+def test_a_call_is_encoded_in_the_form_of_a_run_file(
     kind: str, request_: JsonObject, result: Any, type_: Any
 ) -> None:
     key = call_key(kind, request_, 0)
-    call = Call(key, kind, 'a "step"', request_, 0, result, "2026", 0.0000123, type_)
-    data = json.loads(encode_compact(call.to_data()))
+    response = {"status": 200}
+    call = Call(key, kind, 'a "step"', request_, 0, result, "2026", 0.0000123, type_, response)
+    data = {
+        "key": key,
+        "kind": kind,
+        "step": 'a "step"',
+        "repeat": 0,
+        "taken_at": "2026",
+        "seconds": 0.000012,
+        "response": response,
+        "request": request_,
+        "reply": json.loads(encode_compact(to_data(result, type_))),
+    }
     assert json.loads(call.to_json()) == data
     assert Call.from_data(json.loads(call.to_json())).result == Call.from_data(data).result
 
