@@ -492,8 +492,7 @@ class Engine:
             call.seconds = time.perf_counter() - started
             if step.origin == "record":
                 step.origin = "live"
-            if kind == "model":
-                step.live_calls += 1
+            step.live_calls += kind == "model"
             return call
 
         call, is_new = self.record.find_or_make(

@@ -933,7 +933,7 @@ class Run(Engine):
 
     def _end(self) -> End:
         """Return how the latest execution ended. The error is its message, "" without one."""
-        error = "" if self.error is None else self.error.message
+        error = self.error.message if self.error else ""
         return End(self.status, self.position, self.answer, error, self.totals)
 
     def export(self, target: str | Path, *, to: str = "openinference") -> str:
