@@ -91,9 +91,7 @@ def run_in_thread(
 
 def _do_first(works: Iterator[Callable[[], object]]) -> None:
     """Do the next work of some, if one is left. Of several threads, each gets another one."""
-    work = next(works, None)
-    if work is not None:
-        work()
+    next(works, lambda: None)()
 
 
 def _abandon(task: _Task, on_abandon: Callable[[], object] | None) -> None:

@@ -356,7 +356,7 @@ def copy_containers(value: Any) -> Any:
 
     What is written into the value later is not in the copy. Anything else in it is shared.
     """
-    if isinstance(value, str | Record):  # as most: to ask whether it is of pydantic takes longer
+    if type(value) is str or isinstance(value, Record):  # as most: the other questions take longer
         return value
     if isinstance(value, dict):
         copied = value.copy()  # of its own class

@@ -446,22 +446,22 @@ def _find_name(
     other names.
     """
     wanted = [mention] if mention else labels
+    spans: list[str] = []
+    for text in texts:
+        for span in _find_spans(text, wanted, taken):
+            if span == mention and compare_labels(span, labels) == SAME:
+                return span, SAME  # as for most: the text is not read to its end
+            spans.append(span)
+    around = [span for span in spans if mention.casefold() in span.casefold()]
+    if mention and around:
+        spans = sorted(around, key=len)
     likenesses = {}
-    others = []
-    for span in chain.from_iterable(_find_spans(text, wanted, taken) for text in texts):
-        if mention.casefold() not in span.casefold():
-            others.append(span)
-            continue
+    for span in spans:
         likenesses[span] = compare_labels(span, labels)
         if likenesses[span] == SAME:
             return span, SAME
-    if mention and likenesses:
-        shortest = min(likenesses, key=len)
-        return shortest, likenesses[shortest]
-    for span in others:
-        likenesses[span] = compare_labels(span, labels)
-        if likenesses[span] == SAME:
-            return span, SAME
+    if mention and around:
+        return spans[0], likenesses[spans[0]]
     distances = [likeness.distance for likeness in likenesses.values()]
     least = min(distances, default=0)
     nearest = [span for span in likenesses if likenesses[span].distance == least]

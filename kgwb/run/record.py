@@ -85,8 +85,8 @@ class Header:
 
     def to_json(self) -> str:
         """Return the header as JSON text, without ``system_from`` and ``muted`` if they are empty."""
-        empty = {name for name in ("system_from", "muted") if not getattr(self, name)}
-        return to_json(self, omitted=empty)
+        optional = ("system_from", "muted")
+        return to_json(self, omitted={name for name in optional if not getattr(self, name)})
 
 
 @dataclass(frozen=True)

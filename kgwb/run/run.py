@@ -986,20 +986,19 @@ class Run(Engine):
         these lines are made again.
         """
         saved = SavedRun(self._header())
-        not_json: list[int] = []
-        damaged = 0
+        damaged: list[int] = []
         with suppress(RunFileError):
-            for entry in RunFile(Path(path)).entries(not_json):
+            for entry in RunFile(Path(path)).entries(damaged):
                 try:
                     if entry.get("question", self.question) != self.question:
                         return
                     saved.add_entries([entry], ("call", "notice", "end"))
                 except DAMAGED_FILE_ERRORS:
-                    damaged += 1
-        if saved.end is not None and saved.end.status == "done":
+                    damaged.append(0)  # a line that is JSON; only their count matters
+        if saved.end and saved.end.status == "done":
             return
-        if damaged or not_json:
-            lines = pluralize(damaged + len(not_json), "line")
+        if damaged:
+            lines = pluralize(len(damaged), "line")
             _log.warning("%s of %s cannot be read; all others are used", lines, path)
         self.record.calls.update(saved.record.calls)
         for notice in saved.record.notices:
@@ -1075,7 +1074,7 @@ class Run(Engine):
         run.record.models = header.models
         for key, value in saved.record.overrides.items():
             run.overrides[key] = from_data(value, system.agent_spec(key).output_type)
-        if saved.end is not None and not saved.has_later_calls:
+        if saved.end and not saved.has_later_calls:
             run.recorded_status = saved.end.status
             run.recorded_position = saved.end.position
         return run
@@ -1156,7 +1155,7 @@ def read_only_run_of(saved: SavedRun, missing: str, kg: Graph | None = None) -> 
     execution = run.execution
     execution.steps = [Step.from_data(data, run.calls) for data in saved.steps]
     end = saved.end
-    if end is not None:
+    if end:
         execution.status = end.status
         execution.position = end.position
         execution.answer = from_data(end.answer, Answer | None)
@@ -1220,5 +1219,5 @@ def restore_times(run: Run, path: Path) -> None:
         if step is not None:
             step.seconds = from_data(data.get("seconds", step.seconds), float)
             step.recorded_seconds = from_data(data.get("recorded_seconds"), float | None)
-    if saved.end is not None:
+    if saved.end:
         run.execution.recorded_seconds = saved.end.totals.live_seconds
