@@ -175,6 +175,7 @@ def read_members(question: str, kg: Graph, embeddings: Embeddings) -> Read | Non
     is_count = words[:2] == ["how", "many"] or not {"count", "number"}.isdisjoint(words[:3])
     others = words[1:] if is_count else words
     refused = REFUSED_WORDS.intersection(words)
+    refused -= en.ORDINALS.intersection(words[-1:])  # who came first
     if refused:  # a single scull is a class
         for _, span, _ in _find_classes(asked, kg):
             refused -= set(words[span.start : span.stop])

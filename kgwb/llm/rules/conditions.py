@@ -91,7 +91,7 @@ BEGINNINGS = frozenset(
     map(
         stem,
         "begin birth build complete construct create establish found inception install launch"
-        " make manufacture open premiere publish release start".split(),
+        " make manufacture open premiere publish release since start".split(),
     )
 )
 """Stems of words for times from which an age is counted."""
@@ -651,7 +651,8 @@ def _find_superlative(words: Words) -> Measure | None:
     """Return the first superlative: "the longest", "the most expensive"; or a comparative at the end."""
     for place, (word, following) in enumerate(pairwise([*words, ""])):
         is_last = place == len(words) - 1
-        is_comparative = is_last and word.endswith("er")  # which of them is older
+        # which of them is older, who came first
+        is_comparative = is_last and (word.endswith("er") or word in en.ORDINALS)
         is_superlative = word.endswith(SUPERLATIVE_ENDINGS)
         if word not in DEGREES or not (is_comparative or is_superlative):
             continue

@@ -551,6 +551,7 @@ PLACE_CLASSES = en.PLACE_WORDS | {"area", "harbour", "island", "port", "settleme
 WORDS_FOR_PLACES = PLACE_CLASSES | {
     "address",
     "home",
+    "locality",
     "location",
     "origin",
     "source",
