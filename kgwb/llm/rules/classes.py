@@ -334,17 +334,9 @@ def _class_with(condition: Condition, things: Things, kg: Graph) -> URIRef | Non
     rows = kg.select(f"SELECT DISTINCT ?c WHERE {{ {predicates} ?s ?p ?o ; {types} ?c }}").rows
     classes = fetch_classes(kg)
     found = {iri for (iri,) in rows if iri in classes.names}
-    if not found:
-        return None
-    above: list[tuple[int, URIRef]] = []
-    for iri in classes.names:
-        below = classes.subclasses.get(iri, {iri})
-        if found <= below:
-            above.append((len(below), iri))
-    if not above:
-        return None
-    _, smallest = min(above)
-    return smallest
+    below = classes.subclasses
+    above = [iri for iri in classes.names if found and found <= below.get(iri, {iri})]
+    return min(above, key=lambda iri: (len(below.get(iri, ())), iri), default=None)
 
 
 def write_dates(question: str) -> str:

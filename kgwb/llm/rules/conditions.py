@@ -652,7 +652,7 @@ def _find_superlative(words: Words) -> Measure | None:
     for place, (word, following) in enumerate(pairwise([*words, ""])):
         is_last = place == len(words) - 1
         # which of them is older, who came first
-        is_comparative = is_last and (word.endswith("er") or word in en.ORDINALS)
+        is_comparative = is_last and word.endswith(("er", "first", "last"))
         is_superlative = word.endswith(SUPERLATIVE_ENDINGS)
         if word not in DEGREES or not (is_comparative or is_superlative):
             continue

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations, pairwise
 
@@ -62,7 +62,6 @@ from kgwb.llm.rules.words import (
     have_same_relation,
     leads_to_agent,
     only,
-    relation_phrase,
     singularize,
     stem,
     stems_of,
@@ -107,10 +106,13 @@ class QuestionWords:
         self.positions: list[int] = []
         """Where words stand that may ask for a relation.
 
-        Words of NON_CONTENT_WORDS do not, unless they begin a known relation of two words.
+        Words of NON_CONTENT_WORDS do not, unless two of them are a known relation.
         """
         for position, (word, following) in enumerate(pairwise([*words, ""])):
-            if f"{word}_{following}" in RELATION_PHRASES or word not in NON_CONTENT_WORDS:
+            is_content = (
+                following in NON_CONTENT_WORDS and f"{word}_{following}" in RELATION_PHRASES
+            )
+            if is_content or word not in NON_CONTENT_WORDS:
                 self.positions.append(position)
 
     def _phrases_at(self, position: int) -> list[str]:
@@ -129,7 +131,7 @@ class QuestionWords:
         if position > 0:
             before = self.words[position - 1]
             keys.append(f"{before}_{word}")
-        phrases = [] if word in NON_CONTENT_WORDS else [word]  # "in charge" is not "stored in"
+        phrases = [word]
         for key in keys:
             if key in RELATION_PHRASES:
                 phrases.append(RELATION_PHRASES[key])
@@ -168,13 +170,6 @@ class QuestionWords:
     def is_asked_noun(self, position: int) -> bool:
         """Return whether a word stands right after "which", "what" or "many"."""
         return position > 0 and self.words[position - 1] in WORDS_BEFORE_ASKED_NOUN
-
-    def _is_type(self, word: str, types: Collection[str]) -> bool:
-        """Return whether a word is a form of the name of a class or datatype, or like it."""
-        if any(has_word_of_stem(each, word) for each in types):
-            return True
-        likeness = max_similarity(relation_phrase(word), list(types), self.embeddings)
-        return likeness >= MIN_CLASS_SIMILARITY
 
     def _says(self, predicate: VertexPredicate, position: int) -> bool:
         """Return whether a predicate's name says the word at a position, as it is or by a known relation."""
@@ -273,8 +268,6 @@ RELATION_WORDS = en.TIME_WORDS.union(en.PLACE_WORDS, _WORDS_OF_PHRASES, ["by"])
 """Words of known relations. Relations of these words alone are not looked up in the graph."""
 TIME_AND_PLACE_ENDINGS = ("at", "in", "on")
 WHO_WORDS = frozenset(("who", "whom", "who's"))
-PLACE_RELATION = "location origin home route"
-"""A name of which words are kin that ask where something is, comes from or is reached."""
 NO_ADJECTIVES = en.FUNCTION_WORDS - en.DETERMINERS | {""}
 SKIPPED_WORDS = en.BE_FORMS | en.DETERMINERS | en.ACTIVE_AUXILIARIES
 """Words that may stand between these and the noun: "what is the"."""
@@ -622,8 +615,7 @@ class LookUp(QuestionWords):
         phrases = []
         for position, word in enumerate(self.words):
             if word:
-                is_content = word not in NON_CONTENT_WORDS
-                phrases.append(self._phrases_at(position)[0] if is_content else word)
+                phrases.append(self._phrases_at(position)[0])
         return " ".join(phrases)
 
     def _meaning(self, predicate: VertexPredicate, text: str) -> float:
@@ -681,17 +673,23 @@ class LookUp(QuestionWords):
         expected = [predicate.name, *predicate.value_types]
         return not self._is_any_class(self.words[position], expected)
 
+    def _asked_class(self) -> str:
+        """Return the class after "which" or "how many", or that its name ends in; "" without one."""
+        classes = names_of_classes(self.kg)
+        called = [phrase for phrase in self.asked_phrases() if is_class_called(phrase, classes)]
+        return called[0] if called else ""
+
+    def _is_of_class(self, predicate: VertexPredicate, asked: str) -> bool:
+        """Return whether a predicate leads to a class, or one below it."""
+        types = with_superclasses(self.kg, predicate.value_types)
+        return is_class_called(asked, map(normalize, types))
+
     def _predicates_of_asked_class(self) -> Predicates | None:
         """Return the predicates that lead to the class after "which" or "how many"; None without one."""
-        classes = names_of_classes(self.kg)
-        asked = [phrase for phrase in self.asked_phrases() if is_class_called(phrase, classes)]
+        asked = self._asked_class()
         if not asked:
             return None
-        leading = []
-        for predicate in self.predicates:
-            types = with_superclasses(self.kg, predicate.value_types)
-            if is_class_called(asked[0], map(normalize, types)):
-                leading.append(predicate)
+        leading = [each for each in self.predicates if self._is_of_class(each, asked)]
         before_name = self.words[: self.words.index("")]
         incoming = [predicate for predicate in leading if predicate.is_incoming]
         if len(incoming) == 1 and not en.PREPOSITIONS.isdisjoint(before_name[-1:]):
@@ -704,26 +702,25 @@ class LookUp(QuestionWords):
         The glacier of an ice core is where it was drilled. One predicate must not lead to the class, and
         other words say no other relation, but may ask for a place. None if there is no such way.
         """
+        asked = self._asked_class()
         if self._predicates_of_asked_class() != []:
             return None
-        phrases = self.asked_phrases()
         said = []
         for word in self._telling_words():
-            if stem(word) in KIN_GROUPS and not are_kin(word, f"{PLACE_RELATION} {phrases[0]}"):
+            if stem(word) in KIN_GROUPS and not are_kin(
+                word, f"location origin home route {asked}"
+            ):
                 said.append(word)
-        classes = names_of_classes(self.kg)
-        asked = next(phrase for phrase in phrases if is_class_called(phrase, classes))
-        if not said and (asked in en.PERSON_NOUNS or leads_to_agent(asked)):
+        if not said and asked in en.PERSON_NOUNS | en.PROFESSIONS:
             return None  # who is in a town
         ways = []
         for first in self.predicates:
             ends = () if first.has_only_numbers else fetch_ends(self.kg, self.vertices, first)
             things = tuple(end for end in ends if isinstance(end, URIRef))
             for second in fetch_predicates(self.kg, things) if things else ():
-                types = with_superclasses(self.kg, second.value_types)
                 names = normalize(f"{first.name} {second.name}")
                 is_said = all(are_kin(word, names) for word in said)
-                if is_said and is_class_called(asked, map(normalize, types)):
+                if is_said and self._is_of_class(second, asked):
                     ways.append((first, second))
         if len(ways) != 1:
             return None
@@ -819,22 +816,13 @@ class LookUp(QuestionWords):
             if word != outer and word not in NON_CONTENT_WORDS:
                 named_by_word = [name for name in inner if has_word_of_stem(name, word)]
             if word in en.PLACE_WORDS and not named_by_word:
-                named_by_word = self._part_like(word, inner)
+                named_by_word = find_similar_predicates(word, inner, self.embeddings)[:1]
             named.update(named_by_word)
         parts = [name for name in inner if name in named]
         without_units = [name for name in inner if not names_unit(name)]
         if not parts and len(without_units) < len(inner):
             return without_units
         return [] if UNIT_WORDS.issuperset(parts) else parts
-
-    def _part_like(self, word: str, inner: Sequence[str]) -> list[str]:
-        """Return the first of some names that is most like a word, alone; [] if none is like it."""
-        best = max_similarity(word, inner, self.embeddings)
-        if best >= MIN_PREDICATE_SIMILARITY:
-            for name in inner:
-                if max_similarity(word, [name], self.embeddings) == best:
-                    return [name]
-        return []
 
     def _without_class_relation(self) -> ParsedQuestion:
         """Return the grammar's reading, without its second relation if that is the name of a class.
@@ -922,7 +910,7 @@ class AskedPredicate(QuestionWords):
     def _names_type(self, predicate: VertexPredicate) -> bool:
         """Return whether a content word names a class or datatype that a predicate leads to."""
         words = [self.words[position] for position in self.positions]
-        return any(self._is_type(word, predicate.value_types) for word in words)
+        return any(self._is_any_class(word, predicate.value_types) for word in words)
 
     def _likeness(self, predicate: VertexPredicate) -> dict[int, float]:
         """Return the similarity of each content word with a predicate of the name, by position.
@@ -935,8 +923,7 @@ class AskedPredicate(QuestionWords):
         likeness = {}
         for position in self.positions:
             word = self.words[position]
-            is_said = has_word_of_stem(own_name, word) and word not in NON_CONTENT_WORDS
-            if is_said or have_same_relation(word, own_name):
+            if have_same_relation(word, own_name) or has_word_of_stem(own_name, word):
                 likeness[position] = 1.0
                 continue
             with_previous = self.words[max(position - 1, 0) : position + 1]
@@ -956,7 +943,7 @@ class AskedPredicate(QuestionWords):
         for position in self.positions:
             word = self.words[position]
             is_explained = likeness[position] >= MIN_RELATION_SIMILARITY or word in en.TIME_WORDS
-            if not is_explained and not self._is_type(word, predicate.value_types):
+            if not is_explained and not self._is_any_class(word, predicate.value_types):
                 unexplained.append(position)
         return unexplained
 

@@ -637,14 +637,14 @@ def is_called(kg: Graph, name: str, noun: str) -> bool:
 
     It may also be a word of its name.
     """
-    vertices: Vertices = tuple(kg.exact([name]).get(name, ()))
+    vertices = find_labelled(kg, name)
     classes = with_superclasses(kg, fetch_class_names(kg, vertices)) | {name}
     return any(has_word_of_stem(each, noun) or are_kin(noun, normalize(each)) for each in classes)
 
 
 def has_said(kg: Graph, name: str, words: Iterable[str]) -> bool:
     """Return whether a form of one of some words is in the name of a predicate of a thing."""
-    vertices: Vertices = tuple(kg.exact([name]).get(name, ()))
+    vertices = find_labelled(kg, name)
     names = " ".join(each.name for each in fetch_predicates(kg, vertices))
     return not stems_of(names).isdisjoint(map(stem, words))
 
