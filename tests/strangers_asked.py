@@ -22,7 +22,8 @@ that, and its questions were not looked at: of 100 look-ups that have an answer 
 59, all 38 of those without a doubt; of 33 follow-ups 24, and then 26. Then rules was mended on sealed3,
 too: 78 and 31 are right. sealed4 was scored once before this and once after, and its questions were not
 looked at: of 100 look-ups 84 and then 86 are right, of those without a doubt 56 of 57; of 34 follow-ups
-26 and then 28, and none wrong without a doubt.
+26 and then 28, and none wrong without a doubt. Then rules was mended on sealed4, too: 94 and 34 are
+right, and so is all that was answered.
 """
 
 from __future__ import annotations

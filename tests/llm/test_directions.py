@@ -46,6 +46,9 @@ wrote | author of | out
 stars in | starred actors | in
 plays in | employed musicians | in
 actors | starred actors | out
+mentored | mentor | in
+sired | has sire | in
+enters | entered by | in
 """
 
 
@@ -79,6 +82,7 @@ WORDINGS = {
     "who is the man with @ for his boss": None,
     "what does @ have as its parent": ("parent of", False),
     "which boxes does @ feed": ("feeded", True),
+    "which dogs did @ sire": ("sired", True),
     "what feeds @": ("feeds", False),
     "by whom is @ managed": ("managed by", True),
     "@ is the capital of which country": ("capital of", True),

@@ -487,8 +487,7 @@ def find_condition(
         condition = Condition(name, value, positions, doubts, is_incoming=is_incoming)
         if negations and text.size:
             condition = condition._replace(value="", bounds=[("!=", value)])
-        clearness = 1 if kin else 2 * bool(said)
-        conditions = found.setdefault((text.size, clearness), [])
+        conditions = found.setdefault((text.size, 1 if kin else 2 * bool(said)), [])
         conditions.append(condition)
     if not found:
         return None

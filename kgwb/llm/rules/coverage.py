@@ -594,19 +594,22 @@ class Coverage(QuestionWords):
         """Return the reason that the values of the chosen predicates are of a wrong kind; else [].
 
         For predicates that lead to the name, the values are things, which are neither times nor
-        numbers. For others, values are fetched from the graph and compared with the kind that is
-        asked for.
+        numbers, and only some are persons. For others, values are fetched from the graph and compared
+        with the kind that is asked for.
         """
         classes = names_of_classes(self.kg)
         asked = classes.intersection(self.asked_phrases())
         types = set(map(normalize, types_of(self.chosen)))
-        if asked and types and types.isdisjoint(classes) and "many" not in self.words:
-            last_words = " ".join(each.name.split()[-1] for each in self.chosen)
-            if stems_of(last_words).isdisjoint(map(stem, asked)):
-                return [f"it asks for a “{min(asked)}”, and texts or numbers were found"]
-        if any(predicate.is_incoming for predicate in self.chosen):
-            is_wrong = self.kind in ("a time", "a number")
-            return [f"it asks for {self.kind}, and things were found"] if is_wrong else []
+        last_words = {each.name.split()[-1] for each in self.chosen}
+        is_other = types and types.isdisjoint(classes) and asked.isdisjoint(last_words)
+        if asked and is_other and "many" not in self.words:
+            return [f"it asks for a “{min(asked)}”, and texts or numbers were found"]
+        incoming = [predicate for predicate in self.chosen if predicate.is_incoming]
+        if incoming:
+            is_fit = self.kind in ("", "a place") or leads_to_kind(
+                self.kg, self.vertices, incoming[0], self.kind
+            )
+            return [] if is_fit else [f"it asks for {self.kind}, and things were found"]
         is_temporal = any(predicate.is_temporal for predicate in self.chosen)
         if not self.kind or (self.kind == "a time" and is_temporal):
             return []

@@ -331,8 +331,7 @@ class LookUp(QuestionWords):
         has_one_fact = len(facts) == 1
         whole = self._find_compound() if len(facts) > 1 else self._find_inverse()
         if "people" in self.words and "many" in self.words:  # they live in it: a population
-            numbers = [each for each in self.predicates if each.has_only_numbers]
-            whole = whole or self._find_kin(numbers)
+            whole = self._find_kin([each for each in self.predicates if each.has_only_numbers])
         if whole is not None:
             return self._reading_of_predicate(whole)
 

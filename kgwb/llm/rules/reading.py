@@ -591,8 +591,6 @@ def _read_for_each(question: str, kg: Graph, embeddings: Embeddings) -> Read | N
             facts.append((unknown, relation, object_))
         targets.append(unknown)
         doubts += unread.doubts
-    if not facts:
-        return None
     return ParsedQuestion(tuple(facts), ", ".join(targets), "list"), Unread((), doubts)
 
 
