@@ -30,7 +30,7 @@ ReplyText = NewType("ReplyText", str)
 """The reply of a model: JSON as text. A dictionary is read as the JSON object that it writes."""
 
 SEPARATORS = re.compile(r"[,;\n]| [&/|] ")
-NUMBER = re.compile(r"(?<!\w)-?\d+(?:[.,]\d+)?(?!\w)")
+NUMBER = re.compile(r"(?<!\w)-?(?:\d+(?:[.,]\d+)?|\.\d+)(?!\w)")
 WHOLE_NUMBER = re.compile(r"-?\d+(?:\s*[-–]\s*\d+)?")
 """A number in a list such as "2,4,5", where a comma is no decimal comma. A range such as "1-9" is one, and not read."""
 NEGATION = re.compile(
@@ -43,7 +43,11 @@ OTHER_THAN_SAID = re.compile(
     re.IGNORECASE,
 )
 """What says that the numbers in a text are not those that are meant: "at least 8", "all but 2", "8+"."""
-TRIPLE_FIELDS = (("subject",), ("predicate", "relation", "property"), ("object",))
+TRIPLE_FIELDS = (
+    ("subject", "head", "s"),
+    ("predicate", "relation", "property", "p"),
+    ("object", "tail", "o"),
+)
 """The keys that the parts of a triple may have in a dictionary."""
 
 

@@ -50,8 +50,6 @@ FILM, WORK, PERSON = range(3)
 """Kinds of things, by their rank: that of a film is below that of the work that it is based on."""
 CLASS_RELATION = re.compile(r"(rdf:?\s?)?type|(is\s?)?(an?)?|(is )?(an )?instance of|class|kind")
 """Relations that say what kind of thing the subject is."""
-PREPOSITION = re.compile(r"((is|are|was|were) )?(by|of|from|with|in|on|for)")
-"""A relation that says nothing but how the question joins two things: ("?film", "by", "?person")."""
 CLASS_NAMES = (
     re.compile(r"(feature |motion )?(films?|movies?|pictures?)|works?"),
     re.compile(r"novels?|books?|stor(y|ies)|works?|(book|film)s?"),
@@ -97,6 +95,8 @@ MEANINGS: dict[str, re.Pattern[str]] = {
     label: re.compile(rf"\b({words})") for label, words in DATA["meanings"].items()
 }
 """A pattern for each label of a predicate that students' words mean, in the order in which they are tried."""
+PREPOSITIONS: dict[str, str] = DATA["prepositions"]
+"""A pattern of what can stand for a relation that the question says, by its label."""
 
 
 @cache
@@ -309,11 +309,11 @@ class Triples:
     def find_meaning(self, subject: str, relation: str, object_: str) -> str:
         """Return the label of the predicate that the words of a relation mean; "" if they are not known.
 
-        A PREPOSITION means the relation that the question says there.
+        One of the PREPOSITIONS means the relation that the question says there, if it fits that.
         """
         words = split_words(relation)
         asked = self.find_asked(subject, object_)
-        if asked and PREPOSITION.fullmatch(words):
+        if asked in PREPOSITIONS and re.fullmatch(PREPOSITIONS[asked], words):
             return asked
         for label, pattern in MEANINGS.items():
             if pattern.search(words):

@@ -65,10 +65,12 @@ FIRST_RELEASE = re.compile(
 """What asks for the first release of a movie that is not said to be the first, or for the first part of one."""
 OTHER_KIND = re.compile(
     r"\b(first|initial|earliest|debut) (?!(ever|real|actual|official|big|main|full|feature|live|motion|theatrical"
-    r"|cinema|hollywood|harry|movie|film|picture)\b)[\w-]+ (harry potter|movie|film|picture)\b",
+    r"|cinema|hollywood|harry|movie|film|picture)\b)[\w-]+ (harry potter|movie|film|picture)\b"
+    r"|\bthe (?!(release|premiere|date|year|day|showing|screening|debut|launch|opening)\b)\w+ (of|to|for)"
+    r" (the )?first\b",
     re.IGNORECASE,
 )
-"""The first movie of a kind, as in "first silent movie"."""
+"""The first movie of a kind, as in "first silent movie", or something of the first one: "the prequel of the first"."""
 OTHER_THING = re.compile(
     r"\b(movie|film|picture)(['’]s|s)? (?!(\w+(ed|ly)|theat\w*|cinema\w*|premiere?|releases?|release|debut|hit"
     r"|of|in|from|about|on|by|for|with|to|at|ever|when|that|which|first|was|were|is|did|has|had|been|be|come|came"
@@ -220,17 +222,16 @@ def check_predicates(names: NamedChoice) -> Problem:
     run = _run_with_triples(
         STORY_QUESTION, [STORY_TRIPLE], STORY_TRIPLE[2], until="query_generator"
     )
-    chosen = {to_display_name(name): name for name in names}
-    unknown = dict(chosen)
-    queries = []
+    by_name: dict[str, list[object]] = {}
     for query in run.output("query_generator").queries:
-        query_names = {to_display_name(name) for name in query.predicates}
-        if not query_names.isdisjoint(chosen):
-            queries.append(to_data(query))
-        for name in query_names:
-            unknown.pop(name, None)
-    if unknown:
-        return say("1.5.unknown", name=unknown[min(unknown)][:80])
+        for predicate in query.predicates:
+            of_name = by_name.setdefault(to_display_name(predicate), [])
+            of_name.append(to_data(query))
+    queries = []
+    for name in dict.fromkeys(map(to_display_name, names)):
+        if name not in by_name:
+            return say("1.5.unknown", name=name[:80])
+        queries += by_name[name]
     if not queries:
         return "1.5.no-name"
     run.override("predicate_selection", {"predicates": names, "queries": queries})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cache
 from pathlib import Path
@@ -345,54 +345,61 @@ def is_nearest(text: str, right: Sequence[str], other: Sequence[str]) -> bool:
     return cosines.index(max(cosines)) < len(right)
 
 
-NO_PART_OF_A_NAME = re.compile(
-    r"\b(the|agent|system|claims?|der|das|behauptung(en)?)\b|[\W_]", re.IGNORECASE
+BESIDE_NAMES = re.compile(
+    r"\b(the|agent|system|claims?|mean|f1|lost|answers?|der|das|behauptung(en)?|antworten)\b",
+    re.IGNORECASE,
 )
-"""What students add to the name of an option, or leave out: "the Chatty-KG system" is chatty_kg."""
+"""What students write beside the name of an option: "the Chatty-KG system", "claim C", "qir lost"."""
 
 
 def judge_choice(task: str, answer: Any, choice: Choice) -> Problem:
     """Return "" for a right answer to a task in which one chooses, else the feedback that applies first.
 
-    An answer is an option, a list of options, or an option with a number. Letters are compared, as
-    NO_PART_OF_A_NAME says, and several options may be written together: "CEF". The feedback is
-    "TASK.number" for another number than the option has, and those of ``compare_choices`` with the
-    keys "TASK.unknown", "TASK.wrong" and "TASK.missing".
+    An answer is an option, a list of options, or an option with a number. It names an option as
+    ``find_options`` reads it. The feedback is "TASK.number" for another number than the option has, and
+    those of ``compare_choices`` with the keys "TASK.unknown", "TASK.wrong" and "TASK.missing".
     """
     number = None
     if isinstance(answer, tuple):
         answer, number = answer
     is_single = not isinstance(answer, list)
-    known = {_to_letters(option): option for option in choice.options}
     chosen: list[Any] = []
     for item in [answer] if is_single else answer:
-        letters = _to_letters(item)
-        if letters in known or not str(letters).isalpha() or not known.keys() >= set(letters):
-            chosen.append(known.get(letters, item))
-        else:
-            chosen += map(known.__getitem__, letters)
-    if number is not None and chosen[0] in choice.numbers:
-        lowest, highest = choice.numbers[chosen[0]]
+        chosen += find_options(item, choice.options)
+    if number is not None:
+        lowest, highest = choice.numbers.get(chosen[0], (number, number))
         if not lowest <= number <= highest:
             return say(f"{task}.number", choice=chosen[0], number=f"{number:g}")
-    right = set(choice.right)
-    if is_single:
-        right.intersection_update(chosen)
     return compare_choices(
         chosen,
-        right,
+        choice.right,
         choice.options or chosen,
         unknown=f"{task}.unknown",
         wrong=f"{task}.wrong",
-        missing=f"{task}.missing",
+        missing="" if is_single else f"{task}.missing",
     )
 
 
-def _to_letters(option: Any) -> Any:
-    """Return the letters and digits of a text in lower case, without what is no part of a name; a number as it is."""
-    if not isinstance(option, str):
-        return option
-    return NO_PART_OF_A_NAME.sub("", option).casefold()
+def find_options(item: Any, options: Iterable[Any]) -> list[Any]:
+    """Return the option that has the letters and digits of a text; the text itself if there is none.
+
+    What stands BESIDE_NAMES does not count, and options of one letter may be written together: "CEF".
+    """
+    if not isinstance(item, str):
+        return [item]
+    known = {_to_letters(option): option for option in options}
+    for text in (item, BESIDE_NAMES.sub("", item)):
+        letters = _to_letters(text)
+        if letters in known:
+            return [known[letters]]
+    if letters and known.keys() >= set(letters):
+        return [known[letter] for letter in letters]
+    return [item]
+
+
+def _to_letters(name: object) -> str:
+    """Return the letters and digits of a name in lower case."""
+    return re.sub(r"[\W_]", "", str(name)).casefold()
 
 
 def compare_choices(
