@@ -162,7 +162,8 @@ def list_triples(run: Run) -> str:
 
 def find_unknowns(*terms: str) -> list[str]:
     """Return those of some terms of triples that are unknowns, without spaces around them."""
-    return [term.strip() for term in terms if term.strip().startswith("?")]
+    stripped = map(str.strip, terms)
+    return [term for term in stripped if term.startswith("?")]
 
 
 def split_words(name: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os.path
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from kgwb.labs.rechecking import check_again
 from kgwb.labs.roster import Pseudonyms, Roster
 from kgwb.labs.rows import CollectedHandIns, Remark, Submission, group, remark_on
 from kgwb.labs.submissions import read_submissions
-from kgwb.labs.tasks import Lab, load_lab
+from kgwb.labs.tasks import Lab, LabOpener, load_lab
 from kgwb.text import list_first, look_of, tell_apart
 
 
@@ -21,7 +21,7 @@ def collect_hand_ins(
     folder: str | Path,
     *,
     check: bool = False,
-    open_lab: Callable[[int | str], Lab] = load_lab,
+    open_lab: LabOpener = load_lab,
     pseudonyms: Pseudonyms | None = None,
     roster: Roster | None = None,
     skipped: Collection[Path] = (),
@@ -237,16 +237,16 @@ def _with_distinct_names(works: Sequence[Submission]) -> list[Submission]:
     name gets the path.
     """
 
-    def short(number: int) -> str:
-        """Return the student's name, or the path of the hand-in."""
-        work = works[number]
-        return work.student if _look(work.student) else work.place
-
-    def long(number: int) -> str:
-        """Return the short name with the path in brackets."""
-        return f"{short(number)} ({works[number].place})"
-
-    names = tell_apart(range(len(works)), (short, long), fold_case=True)
+    short = []
+    long = []
+    for work in works:
+        name = work.student
+        if not _look(name):
+            name = work.place
+        short.append(name)
+        long.append(f"{name} ({work.place})")
+    forms = (short.__getitem__, long.__getitem__)
+    names = tell_apart(range(len(works)), forms, fold_case=True)
     named = []
     for number, work in enumerate(works):
         named.append(replace(work, name=names[number]))

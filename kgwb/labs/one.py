@@ -93,7 +93,10 @@ RELEASE = re.compile(
 """A word for the release of a movie."""
 
 
-LAB.choice(NumberedChoice, stage="understand")(lambda: Choice((2, 4, 5), range(1, 6)))
+@LAB.choice(NumberedChoice, stage="understand")
+def find_dependent_questions() -> Choice:
+    """The numbers of the questions of DIALOGUE that cannot be understood alone."""
+    return Choice((2, 4, 5), range(1, 6))
 
 
 @LAB.task(stage="understand")
@@ -152,7 +155,9 @@ def check_triples(facts: AnswerTriples) -> Problem:
     The feedback on triples without an answer names the first one that alone has none.
     """
     facts = [(subject.strip(), relation.strip(), end.strip()) for subject, relation, end in facts]
-    ends = [*(subject for subject, _, _ in facts), *(end for _, _, end in facts)]
+    ends: list[str] = []
+    for subject, _, end in facts:
+        ends += (subject, end)
     unknowns = set(find_unknowns(*ends))
     problem = _find_form_problem(facts, ends, unknowns)
     if problem:

@@ -95,7 +95,7 @@ def check_in_copies(lab: Lab, answers: Sequence[Answer], output: int, processor_
         for _ in range(running):
             start_copy(check_next)
         while running:
-            _, status = os.wait()
+            _, status = os.waitpid(-1, 0)
             if status == 0:
                 running -= 1
             else:

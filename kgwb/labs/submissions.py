@@ -26,7 +26,7 @@ from kgwb import disk
 from kgwb.errors import InputError
 from kgwb.labs.hand_ins import MAX_FILE_BYTES, TOO_LARGE, parse_hand_in
 from kgwb.labs.rows import Submission, group
-from kgwb.labs.tasks import Lab
+from kgwb.labs.tasks import LabOpener
 from kgwb.text import look_of
 
 MAX_MEMBERS = 5_000
@@ -69,7 +69,9 @@ READ_ERRORS = (
 
 
 def read_submissions(
-    folder: Path, open_lab: Callable[[int | str], Lab], skipped: Collection[Path] = ()
+    folder: Path,
+    open_lab: LabOpener,
+    skipped: Collection[Path] = (),
 ) -> list[Submission]:
     """Read all files in a folder or a zip, and return them with what they hold and whose they are.
 
@@ -106,7 +108,7 @@ def read_submissions(
     return sorted(with_students, key=lambda file: (file.changed, file.place))
 
 
-def _parse_file(file: Submission, open_lab: Callable[[int | str], Lab]) -> Submission:
+def _parse_file(file: Submission, open_lab: LabOpener) -> Submission:
     """Return a file with the hand-in that its data describe, or with the reason why they describe none.
 
     The data are removed. A hand-in must be for a known lab, and have no tasks that its lab lacks.

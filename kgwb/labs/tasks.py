@@ -291,7 +291,11 @@ def find_lab(number: int | str) -> Lab:
     return replace(shipped, tasks=dict(shipped.tasks))
 
 
-def make_lab_opener(file: str | Path | None, language: str) -> Callable[[int | str], Lab]:
+LabOpener = Callable[[int | str], Lab]
+"""Opens a lab by the number or name that a hand-in has."""
+
+
+def make_lab_opener(file: str | Path | None, language: str) -> LabOpener:
     """Return a function that opens a lab by the number or name that a hand-in has.
 
     The name of the lab in ``file`` opens this one; every other one opens a lab of kgwb. Raises

@@ -121,7 +121,10 @@ def check_muted_triples(triples: AnswerTriples) -> Problem:
     return ""
 
 
-LAB.choice(NamedChoice)(lambda: Choice(VERIFIABLE_CLAIMS, CLAIMS))
+@LAB.choice(NamedChoice)
+def find_verifiable_claims() -> Choice:
+    """The letters of the claims that the recorded runs show."""
+    return Choice(VERIFIABLE_CLAIMS, CLAIMS)
 
 
 @cache
