@@ -10,7 +10,8 @@ import kgwb
 from kgwb.cli import main
 from kgwb.errors import InputError, SettingError
 
-BARE_LAB = """from kgwb.labs.tasks import Lab
+BARE_LAB = """from kgwb.labs.answers import NamedNumber
+from kgwb.labs.tasks import Choice, Lab
 
 LAB = Lab("bare", "A lab without hints")
 
@@ -18,6 +19,10 @@ LAB = Lab("bare", "A lab without hints")
 @LAB.task("How many?", try_live=lambda answer, model: [f"{model} says {answer}"])
 def check(number: int) -> str:
     return "" if number == 2 else "not two"
+
+
+NUMBERS = {"Lost": (2, 3)}
+LAB.choice(NamedNumber, "Which, and how many?")(lambda: Choice(["Lost"], ["Lost", "Agent"], NUMBERS))
 """
 
 
@@ -105,6 +110,26 @@ def test_a_task_without_hints_says_so_and_one_is_tried_as_it_says(tmp_path: Path
     assert [feedback.text for feedback in shown] == ["this task has no hints"] * 2
     assert work.submission.progress("bare.1").hints == 0
     assert work.try_live("bare.1", 2, "rules") == ["rules says 2"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        (("lost", 2), "right"),
+        ("Lost: 3", "right"),
+        (
+            "lost: at least 3",
+            "this cannot be read here: 'lost: at least 3'; write a name and a number",
+        ),
+        (("Lost", 4), "bare.2.number"),
+        (("agent", 2), "bare.2.wrong"),
+        (("the agent", 2), "bare.2.unknown"),
+    ],
+)
+def test_a_choice_with_a_number_is_a_row_of_data(tmp_path: Path, answer: object, text: str) -> None:
+    file = tmp_path / "bare_lab.py"
+    file.write_text(BARE_LAB)
+    assert kgwb.lab(file, None).check("bare.2", answer).text.startswith(text)
 
 
 def test_a_language_that_kgwb_lacks_is_said_to_be_english_around_the_tasks(tmp_path: Path) -> None:
