@@ -68,16 +68,6 @@ def test_numbers_of_several_datatypes_tie_by_their_value() -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "findings"),
-    read_table(HERE / "ordered_results.jsonl"),
-)  # fmt: skip
-def test_rows_equal_to_the_last_one_within_a_limit_are_found(
-    query: str, findings: list[str]
-) -> None:
-    assert found(query, SchemaFacts()) == findings
-
-
-@pytest.mark.parametrize(
     ("pattern", "is_ignored"),
     read_table(HERE / "ignored_units.jsonl"),
 )  # fmt: skip
