@@ -115,7 +115,7 @@ def connections(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     [
         *product(CLIENTS, ["chat", "chat stream", "sparql", "other"]),
         *product(["httpx", "urllib"], OF_MODELS[2:]),
-        *product(["httpx"], ["sparql form", "sparql body"]),
+        *product(["httpx"], ["sparql form", "sparql body", "other get", "other reply"]),
     ],
 )
 def test_a_request_is_recorded_and_replayed_without_a_server(

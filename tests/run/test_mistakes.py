@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+from typing import Literal as OneOf
 
 import pytest
 from rdflib import Literal
@@ -16,6 +17,7 @@ from kgwb.llm import Scripted
 from kgwb.records import Record, Score, line_with_scores, one_line
 from kgwb.run import Run, System, agent
 from kgwb.run.answers import Answer, Value
+from kgwb.run.diagnostics import matches_type
 from kgwb.run.systems import resolve_system
 from kgwb.show.records import render
 from kgwb.show.terms import RenderContext
@@ -159,6 +161,25 @@ def test_a_step_fails_that_returns_another_type_than_it_promises(returned: Any) 
     [step] = run.steps
     assert (step.done, bool(step.error), run.status) == (False, True, "failed")
     assert run.error is not None
+
+
+@pytest.mark.parametrize(
+    ("value", "promised", "is_one"),
+    [
+        (("a", 1), tuple[str, int], True),
+        (("a", 1), tuple[str, ...], False),
+        (("a",), tuple[str, str], False),
+        (("a",), tuple[None], False),
+        (1, float, True),
+        ("c", OneOf["a"], False),
+        ("a", Annotated[int, ""], False),
+        ("a", int | None, False),
+    ],
+)
+def test_a_value_is_of_a_type_with_brackets_or_not(
+    value: object, promised: object, is_one: bool
+) -> None:
+    assert matches_type(value, promised) == is_one
 
 
 @pytest.mark.parametrize("returned", [None, "Denis Villeneuve", ()])
