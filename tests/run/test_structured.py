@@ -93,29 +93,6 @@ def test_the_json_that_ends_thoughts_is_the_reply_of_a_model_that_finished(text:
     assert "length limit" in result.problem
 
 
-@pytest.mark.parametrize("finish_reason", ["stop", "length", "MAX_TOKENS", "model_length"])
-@pytest.mark.parametrize(
-    "text",
-    [
-        f"<think>Perhaps {DRAFT}, but that is wrong. The right one",
-        f"<think>Perhaps {DRAFT}, but no.</think> I do not know",
-        f"Perhaps {DRAFT}, but no.</think> I do not know",
-        f"<THINKING>Perhaps {DRAFT}, but",
-        f"<thought>Perhaps {DRAFT}, but",
-        f"<reasoning>Perhaps {DRAFT}, but",
-        f"[THINK]Perhaps {DRAFT}, but",
-        f"<|channel|>analysis<|message|>Perhaps {DRAFT}, but",
-        f"<|begin_of_thought|>Perhaps {DRAFT}, but",
-        f"<think>x</think> Hm <think>Perhaps {DRAFT}, but",
-    ],
-)
-def test_a_draft_in_thoughts_is_no_reply(text: str, finish_reason: str) -> None:
-    reply, [result] = check_reply(text, finish_reason, Reply, ())
-    assert reply is None
-    assert result.name == JSON_CHECK_NAME
-    assert ("length limit" in result.problem) == (finish_reason != "stop")
-
-
 def test_markers_of_thoughts_in_a_text_of_the_reply_are_part_of_it() -> None:
     for word in ("<think>", "</think>", "a</think>b<think>c"):
         reply, _ = check_reply(f"Here: {json.dumps({**GOOD, 'word': word})}", "stop", Reply, ())
