@@ -321,13 +321,6 @@ def test_the_last_end_of_a_run_that_is_only_read_counts_though_calls_come_after_
     assert run.answer is not None
 
 
-def test_a_status_of_another_version_is_for_the_kgwb_that_wrote_it(saved: Path) -> None:
-    with_lines(saved, lambda lines: [*lines, '{"end":{"status":"asleep","position":3}}'])
-    with pytest.raises(RunFileError) as caught:
-        Run.load(saved, MADE_UP)
-    assert "wrote it" in caught.value.hint
-
-
 def test_embeddings_named_by_a_file_are_not_loaded(saved: Path) -> None:
     with_lines(saved, lambda lines: [lines[0].replace('"lexical"', '"somebody/model"'), *lines[1:]])
     run = Run.load(saved, MADE_UP, kg=films(), models=Scripted({}))
