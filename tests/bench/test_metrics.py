@@ -214,6 +214,6 @@ def test_questions_are_grouped_by_length_and_by_the_predicates_of_their_gold_que
     rows = [row(n, [A], [A], words=n, predicates=n) for n in (1, 2, 3, 5, 6, 10, 11)]
     words = {"words 1 to 5": 4, "words 6 to 10": 2, "words 11 or more": 1}
     predicates = {"predicates 1": 1, "predicates 2": 1, "predicates 3 or more": 5}
-    groups = group_questions([row(0, [A], [A]), *rows])[1:]
-    assert {group.name: len(group.rows) for group in groups} == words | predicates
+    sizes = {each.name: len(each.rows) for each in group_questions([row(0, [A], [A]), *rows])[1:]}
+    assert sizes == words | predicates
     assert [group.name for group in group_questions(rows[4:])][1:] == [*words][1:]

@@ -11,8 +11,6 @@ from tables import read_table
 from kgwb.kg.findings import Measure, SchemaFacts, find_measure, inspect_result
 from kgwb.run import Run
 
-HERE = Path(__file__).parent
-
 PRICED = (
     f"{FILMS} :arrival :cost 47 . :dune :cost 165 . :sicario :cost 30 . :lynchs_dune :cost 165 ."
 )
@@ -26,7 +24,7 @@ def measure_of(query: str) -> Measure | None:
 
 @pytest.mark.parametrize(
     ("query", "name", "values"),
-    read_table(HERE / "superlatives.jsonl"),
+    read_table(Path(__file__).with_name("superlatives.jsonl")),
 )
 def test_the_measure_of_a_superlative_is_found_unless_a_column_has_it(
     query: str, name: str, values: list[str]

@@ -258,9 +258,11 @@ def test_a_reply_that_is_put_in_comes_as_the_server_would_send_it(
     assert request is not None
     reply = reply_of_body(request[0], text)
     assert reply.text == "Bye, äöü"
-    is_streamed = request[1].get("stream", "ollama" in name)
-    made = body_of_reply(request[0], replace(reply, body=""), is_streamed=is_streamed)
-    assert made == (text, protocol.content_type)
+    assert (text, protocol.content_type) == body_of_reply(
+        request[0],
+        replace(reply, body=""),
+        is_streamed=request[1].get("stream", "ollama" in name),
+    )
     assert len(server.seen) == 1
     assert edited.totals.live_model_calls == 0
     replay = kgwb.load_run(edited.save(tmp_path / "run.jsonl"), system=edited.system)

@@ -275,25 +275,25 @@ def test_an_override_of_an_agent_with_several_steps_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("step", "other_question", "other_script"),
+    ("step", "question", "facts"),
     [
-        ("matching", "Who wrote Sicario?", {"chatty_kg/qir": qir("Sicario | wrote | ?writer")}),
+        ("matching", "Who wrote Sicario?", ["Sicario | wrote | ?writer"]),
         (
             "relation_linking[⟨Arrival, directed by, ?person⟩]",
             "Who wrote Sicario?",
-            {"chatty_kg/qir": qir("Sicario | wrote | ?writer")},
+            ["Sicario | wrote | ?writer"],
         ),
         (
             "query_generator",
             "Who directed Sicario and starred in Arrival?",
-            {"chatty_kg/qir": qir("Sicario | director | ?person", "Arrival | starring | ?person")},
+            ["Sicario | director | ?person", "Arrival | starring | ?person"],
         ),
     ],
 )
 def test_an_output_of_another_question_is_refused_with_the_reason(
-    step: str, other_question: str, other_script: dict[str, Any]
+    step: str, question: str, facts: list[str]
 ) -> None:
-    other = chatty(other_question, Scripted({**DIRECTED, **other_script}))
+    other = chatty(question, Scripted({**DIRECTED, "chatty_kg/qir": qir(*facts)}))
     other.go(until="query_generator")
     value = next(each.output for each in other.steps if each.agent == step.partition("[")[0])
     run = chatty("Who directed Arrival?", Scripted(DIRECTED)).go()
