@@ -21,7 +21,6 @@ from small import films
 import kgwb
 from kgwb.build import Answer, System, agent
 from kgwb.errors import NotRecordedError
-from kgwb.kg.base import ResultSet
 from kgwb.llm.base import fields_of_text
 from kgwb.run import Run
 from kgwb.run.http_protocols import (
@@ -131,9 +130,9 @@ def test_a_request_is_recorded_and_replayed_without_a_server(
     if protocol.kind == "model":
         assert call.result.text == protocol.text
         assert (call.result.prompt_tokens, call.result.completion_tokens) == (4, 2)
+        assert call.result.finish_reason == "stop"
         assert call.request["content"]["messages"][-1] == ["user", "Hello"]
     if protocol.kind == "select":
-        assert isinstance(call.result, ResultSet)
         assert [str(cell) for (cell,) in call.result.rows] == ["http://example.org/dune"]
     if protocol.body:
         sent = server.seen[0]

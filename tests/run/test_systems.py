@@ -100,7 +100,7 @@ def test_a_file_imports_what_is_beside_it(toy: Path) -> None:
 def test_what_is_no_system_is_said(toy: Path, source: object, said: str) -> None:
     with pytest.raises(SettingError) as error:
         resolve_system(source)  # type: ignore[arg-type]
-    assert said in error.value.message
+    assert said in str(error.value)
     assert error.value.hint
 
 
