@@ -14,7 +14,7 @@ from tables import read_table
 from kgwb import open_kg
 from kgwb.kg.findings import SchemaFacts, inspect_result
 from kgwb.run.answers import Answer, Value
-from kgwb.run.doubts import remark_on_engine
+from kgwb.run.doubts import remark_on_changing_queries, remark_on_engine
 from kgwb.run.steps import RecordedGraph
 
 HERE = Path(__file__).parent
@@ -47,10 +47,13 @@ def answered(kg: Any, query: str) -> Answer:
     ("query", "value", "is_remarked"),
     read_table(HERE / "remarks_on_oxigraph.jsonl"),
 )
-def test_oxigraph(kg: Any, query: str, value: str, is_remarked: bool) -> None:
+def test_oxigraph_and_results_that_change(
+    kg: Any, query: str, value: str, is_remarked: bool
+) -> None:
     answer = answered(kg, query)
     assert answer.labels == (value,)
-    assert bool(remark_on_engine(answer, kg).remarks) == is_remarked
+    answer = remark_on_changing_queries(remark_on_engine(answer, kg))
+    assert bool(answer.remarks) == is_remarked
 
 
 @pytest.mark.parametrize(
