@@ -3,9 +3,10 @@
     python tests/conformance/whole_runs.py            write tests/conformance/whole_runs/SYSTEM.jsonl anew
     python tests/conformance/whole_runs.py SYSTEM     the same of one system
 
-Questions, replies and settings are in SYSTEM.toml beside it, and made into runs by the test of the system, which
-compares them, see ``check_whole_runs``. So nothing that a model is sent, and nothing that comes
-of its replies, changes unseen. Where it changes on purpose, read the difference against the paper.
+Questions, replies and settings are in SYSTEM.toml beside it, gold queries in gold.toml. They are made into
+runs by the test of the system, which compares them, see ``check_whole_runs``. So nothing that a model is sent,
+and nothing that comes of its replies, changes unseen. Where it changes on purpose, read the difference against
+the paper.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import os
 import sys
 import tempfile
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -34,8 +35,11 @@ if str(TESTS) not in sys.path:  # as pytest does
 
 from conformance.table import systems_with_claims  # noqa: E402  # needs the path
 from kgwb import open_kg  # noqa: E402  # needs the path
+from kgwb.bench.ladder import load_gold_query  # noqa: E402
+from kgwb.bench.questions import BenchQuestion  # noqa: E402
 from kgwb.errors import KgwbError  # noqa: E402  # needs the path
 from kgwb.kg import Graph  # noqa: E402  # needs the path
+from kgwb.kg.algebra import patterns_to_sparql  # noqa: E402
 from kgwb.llm import Scripted  # noqa: E402  # needs the path
 from kgwb.records import to_data  # noqa: E402  # needs the path
 from kgwb.run import Run  # noqa: E402
@@ -47,6 +51,12 @@ WholeRuns = Mapping[str, tuple[Run, Scripted]]
 def read_cases(system: str) -> dict[str, Any]:
     """Read the questions and replies of a system's whole runs that are kept as data."""
     return tomllib.loads((FOLDER / f"{system}.toml").read_text(encoding="utf-8"))
+
+
+def read_golds(system: str) -> list[str]:
+    """Read the gold queries that stand for those of the questions of a system's whole runs."""
+    queries: list[str] = read_cases("gold")[system]
+    return [f"PREFIX : <http://example.org/> {query}" for query in queries]
 
 
 def open_in_order(turtle: str) -> Graph:
@@ -63,12 +73,16 @@ def run_to_end(run: Run) -> Run:
     return run
 
 
-def describe_runs(runs: WholeRuns) -> Iterator[str]:
+def describe_runs(runs: WholeRuns, golds: Iterable[str] = ()) -> Iterator[str]:
     """Yield a line of JSON for the settings, each request, graph query, step and the answer of some runs.
+
+    There is one also for what each run linked, for what each of some gold queries would put in, and
+    for what is refused of the outputs of earlier runs.
 
     A request to a model has its variables. Of its messages with the form of the reply, and of the
     whole output of a step, there is a fingerprint, and so there is of other long values.
     """
+    outputs: dict[str, Any] = {}
     for name, (run, model) in runs.items():
         yield _line(run=name, settings=_without_paths(run.settings.to_data()))
         for request in model.requests:
@@ -112,6 +126,49 @@ def describe_runs(runs: WholeRuns) -> Iterator[str]:
                 doubt=answer.doubt,
                 queries=answer.queries,
             )
+        yield from describe_gold(name, run, golds)
+        yield from describe_refusals(name, run, outputs)
+        outputs |= {step.agent: step.output for step in run.steps if step.done}
+
+
+def describe_refusals(name: str, run: Run, outputs: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a line for each step that would not take what its agent made in an earlier run: what is wrong with it."""
+    for step in run.steps:
+        check = run.system.agent_spec(step.key).check
+        if step.done and check and step.agent in outputs:
+            problems = list(check(outputs[step.agent], *step.inputs.values()))
+            if problems:
+                yield _line(run=name, step=step.key, **_short({"refused": problems}))
+
+
+def describe_gold(name: str, run: Run, golds: Iterable[str]) -> Iterator[str]:
+    """Yield a line for what a run linked, and one for each gold query with a result in its graph.
+
+    That has what each rung of the ladder would put in, and whom it would blame.
+    """
+    kg, decisions = run.unrecorded_graph, run.system.gold
+    assert kg is not None and decisions is not None
+    linked = {each: sorted(iris) for each, iris in decisions.linked(run)._asdict().items()}
+    yield _line(run=name, linked=_short(linked))
+    for sparql in golds:
+        question = BenchQuestion(
+            id=name,
+            question=run.question,
+            sparql=sparql,
+            dialogue="1",
+            standalone=f"{run.question} So.",
+        )
+        gold = load_gold_query(question, kg)
+        if gold is None or not kg.ask(f"ASK {{ {patterns_to_sparql(gold.patterns)} }}"):
+            continue
+        for title, make_rung in decisions.ladder.items():
+            rung = make_rung(run, gold)
+            if rung is not None:
+                values = {}
+                for key, value in rung.values.items():
+                    data = to_data(value, run.system.agent_spec(key).output_type)
+                    values[key] = [str(value)[:MAX_CHARS], _fingerprint(data)]
+                yield _line(run=name, rung=title, gold=sparql, blamed=rung.agent, values=values)
 
 
 def _without_paths(data: Mapping[str, Any]) -> dict[str, Any]:
@@ -157,7 +214,8 @@ def _stable(data: Any) -> Any:
 def check_whole_runs(system: str, runs: WholeRuns) -> None:
     """Check that the runs of a system are those of its file, line by line."""
     recorded = (FOLDER / f"{system}.jsonl").read_text(encoding="utf-8").splitlines()
-    for number, (now, before) in enumerate(zip(describe_runs(runs), recorded, strict=True), 1):
+    lines = describe_runs(runs, read_golds(system))
+    for number, (now, before) in enumerate(zip(lines, recorded, strict=True), 1):
         assert now == before, f"line {number} of {system}.jsonl: see {Path(__file__).name}"
 
 
@@ -168,7 +226,7 @@ def main() -> None:
     for system in sys.argv[1:] or [*systems_with_claims(), *MODULES]:
         module = importlib.import_module(MODULES.get(system, f"conformance.test_{system}"))
         if hasattr(module, "make_whole_runs"):
-            lines = describe_runs(module.make_whole_runs())
+            lines = describe_runs(module.make_whole_runs(), read_golds(system))
             path = FOLDER / f"{system}.jsonl"
             path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
