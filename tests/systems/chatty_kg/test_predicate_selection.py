@@ -13,7 +13,6 @@ from small import (
 )
 
 from kgwb import profile
-from kgwb.errors import OverrideError
 from kgwb.kg.queries import CandidateQuery
 from kgwb.run import Run
 from kgwb.systems.chatty_kg.predicate_selection import select_predicates
@@ -112,13 +111,6 @@ def test_queries_that_were_put_in_without_linked_facts_are_all_kept(
     )
     assert (selection.queries, model.call_count()) == (OFFERED, 0)
     assert run["predicate_selection"].notes
-
-
-def test_by_hand_only_candidate_queries_can_be_selected() -> None:
-    _, run, _ = selected(predicates(["director"], ["birth place"]))
-    with pytest.raises(OverrideError):
-        run.override("predicate_selection", QuerySelection((of_names("other"),), ("other",)))
-    run.override("predicate_selection", QuerySelection(OFFERED[1:2], ("birth date",)))
 
 
 def test_an_example_over_a_node_is_found_where_both_ends_are_open() -> None:

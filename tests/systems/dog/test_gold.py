@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from debate import LEFT, filtering, remark, trying
-from small import EX, iri, workbench
+from small import EX, workbench
 
 from kgwb import profile
 from kgwb.bench.ladder import locate_losses
@@ -15,8 +15,6 @@ from kgwb.bench.results import BenchRow, Results
 from kgwb.bench.runner import Benchmark, BenchSetup
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm import ChatRequest, Scripted
-from kgwb.run.gold import GoldQuery
-from kgwb.systems.dog.gold import GoldStep, find_gold_paths
 
 QUESTION = "Where was the director of Arrival born?"
 BORN = f"PREFIX : <{EX}> SELECT ?city WHERE {{ :arrival :director ?d . ?d :birthPlace ?city }}"
@@ -130,19 +128,3 @@ def test_a_wrong_vertex_is_the_choice_s_or_the_search_s_fault(tmp_path: Path) ->
     question = "Where was the director of that movie born?"
     row = lose(tmp_path, Model(topic_entity={"entities": ["that movie"]}), question)
     assert (row["agent"], row["stage"]) == ("entity_retriever", "topic entity")
-
-
-def test_a_gold_query_is_read_as_walks_to_its_target() -> None:
-    names = ("arrival", "amy", "starring", "director")
-    arrival, amy, starring, director = (str(iri(name)) for name in names)
-    patterns = (
-        ("?film", f"<{starring}>", f"<{amy}>"),
-        ("?film", f"<{director}>", "?who"),
-        (f"<{arrival}>", f"<{director}>", "?who"),
-    )
-    paths = find_gold_paths(GoldQuery("", "list", "?who", patterns))
-    assert paths == {
-        iri("amy"): (GoldStep(iri("starring"), "in"), GoldStep(iri("director"), "out")),
-        iri("arrival"): (GoldStep(iri("director"), "out"),),
-    }
-    assert find_gold_paths(GoldQuery("", "boolean", "", patterns)) == {}

@@ -43,29 +43,11 @@ def test_a_walk_that_ends_after_a_hop_that_found_something_gave_up() -> None:
     assert not was_graph_asked(answer_of(run).reason)
 
 
-FILTERED, TRIED = "relation_filtering[hop 1/Arrival]", "answer_trying[hop 1]"
-
-
-STRANGE = {"name": "x", "direction": "in", "iris": []}
-
-
 @pytest.mark.parametrize(
     ("step", "value", "problem"),
     [
         ("topic_entity", {"question": QUESTION, "entities": ["Arrival"]}, "is not in the question"),
         ("topic_entity", {"question": MARKED, "entities": []}, "no topic entity"),
-        (
-            FILTERED,
-            {"head": "Arrival", "subquestion": "", "relation": STRANGE},
-            "~x is not in the list",
-        ),
-        (
-            FILTERED,
-            {"head": "Dune", "subquestion": "", "relation": None},
-            "the relation is for 'Dune'",
-        ),
-        (TRIED, {"sufficient": "yes", "reason": "", "answers": ["Paris"]}, "not in the triples"),
-        (TRIED, {"sufficient": "no", "reason": "", "answers": ["Arrival"]}, "with answers"),
         (
             "simplifying",
             {"question": " ", "original": MARKED, "debate": []},
