@@ -474,10 +474,10 @@ def meanings_of_rows(
             if isinstance(term, Literal):
                 found = []
                 for iri in iris:
-                    if is_name_of(term, names.get(iri, "")):
+                    if is_name_of(term, names[iri]):
                         found.append(Meaning(text, iri, "name"))
                 found = found or [Meaning(text, term, "value")]
-            elif isinstance(term, URIRef) and names.get(term):
+            elif isinstance(term, URIRef):
                 found.append(Meaning(names[term], term, "name"))
             meanings.update(dict.fromkeys(found))
     return tuple(meanings)
