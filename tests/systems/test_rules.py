@@ -116,6 +116,7 @@ KG = films(
     [
         ("Where was she born?", 1, "Where was Ada Byron born?"),
         ("When was it released?", 1, "When was Echo released?"),
+        ("When was this released?", 1, "When was Echo released?"),
         ("And who wrote that?", 2, "Who wrote Fog over Elm?"),
         ("And the one from 1999?", 1, "Who directed Echo in 1999?"),
         ("What about Orion?", 1, "Who directed Orion in 1987?"),
@@ -332,6 +333,7 @@ def test_a_relation_is_chosen_by_name_and_direction(
         ("films with both [Ada] and [Bo]", ["Ada|~starring|Echo", "Bo|~starring|Echo", "Bo|~starring|Fog"],
          ["Echo"]),
         ("who directed [Echo]", ["Echo|genre|noir"], []),  # its only relation
+        ("who directed [Echo]", ["Echo|directed by|…|person|Ada"], ["Ada"]),
         ("who is married to [Ada]", ["Ada|marriage|…|spouse|Bo", "Ada|marriage|…|year|1990"], ["Bo"]),
     ],
 )  # fmt: skip
