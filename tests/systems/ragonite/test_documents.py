@@ -194,7 +194,7 @@ def test_each_format_gives_places_headings_and_texts(tmp_path: Path) -> None:
         ("line 1", "", "One two."),
         ("line 5", "", "Three."),
     ]
-    markdown = "Intro.\n# A #\nOne.\n```\n# no heading\n```\n## B\n## C\n\nTwo.\n# D\n"
+    markdown = "Intro.\n# A #\nOne.\n```\n# no heading\n```\n## B\n## C\n\nTwo.\n# D\n# D\n"
     assert texts_of(tmp_path, "b.md", markdown) == [
         ("line 1", "", "Intro."),
         ("line 3", "A", "One. ``` # no heading ```"),
