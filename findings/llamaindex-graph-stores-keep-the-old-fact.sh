@@ -19,7 +19,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 python3 -m venv venv
-venv/bin/pip install -qq --disable-pip-version-check \
+venv/bin/pip install -qq --no-compile --disable-pip-version-check \
     llama-index-core==0.14.25
 
 venv/bin/python - <<'PY'

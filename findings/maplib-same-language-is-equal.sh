@@ -20,7 +20,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 python3 -m venv venv
-venv/bin/pip install -qq --disable-pip-version-check \
+venv/bin/pip install -qq --no-compile --disable-pip-version-check \
     maplib==0.20.26 polars==2.1.0 pyoxigraph==0.5.13 rdflib==7.6.0
 
 venv/bin/python - <<'PY'
