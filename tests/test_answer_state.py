@@ -291,6 +291,6 @@ def test_a_long_reason_leaves_the_cost_of_the_run_whole() -> None:
     workbench = kgwb.Workbench(kgwb.open_kg("films"), "rules")
     run = workbench.ask(question)
     cost = answer_view(RunState.of(run)).cost
-    assert "0 queries" in cost
+    assert "queries" in cost
     for shown in (render_run(run), workbench.chat().view()):
         assert f"letters) · {cost}" in shown

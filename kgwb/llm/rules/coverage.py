@@ -14,7 +14,6 @@ from kgwb.kg.base import Graph
 from kgwb.kg.embeddings import Embeddings
 from kgwb.kg.label_search import normalize
 from kgwb.llm.rules import words as en
-from kgwb.llm.rules.classes import CLASS_RELATION
 from kgwb.llm.rules.conditions import (
     SUPERLATIVE_ENDING,
     is_comparing,
@@ -52,7 +51,6 @@ from kgwb.llm.rules.predicates import (
     leads_to_kind,
     max_similarity,
     names_of_classes,
-    names_of_predicates,
     predicates_within_two_steps,
     without_time_and_place,
 )
@@ -136,10 +134,10 @@ class Coverage(QuestionWords):
         Of a question about one predicate, words that may be left out are doubts. ``clause`` are the
         positions of the clause that asks: if it has a word for the predicate, what is said outside
         of it is said in passing. Nothing is returned if no predicate was chosen for a question
-        about one predicate: the graph has no value then, unless it has no such predicate at all.
+        about one predicate: the graph has no value then.
         """
         if self.is_lookup and not self.chosen:
-            return Unread(self._find_other_predicate(), self._find_unknown_relations())
+            return Unread(self._find_other_predicate())
         unread = self._unread_positions()
         if self.is_lookup and self._is_supported(clause):
             unread = [each for each in unread if each in clause or self._selects(each)]
@@ -154,15 +152,13 @@ class Coverage(QuestionWords):
         if not self.is_lookup and not reasons and self._asks_for_each():
             reasons = ["it asks for a value of each of several things"]
         if reasons or not self.is_lookup:
-            return Unread(reasons, self._find_unknown_relations())
+            return Unread(reasons)
         if not self._is_supported():
             kin = self._kin_of_chosen()
             if not kin and self.kind not in VALUE_KINDS:
                 return Unread(["no word says which predicate is asked for"])
             left_out = sorted({*left_out, *kin})
         guessed = [] if left_out else self._guessed_positions()
-        if guessed and self.kind and not self._is_of_asked_kind():
-            return Unread(["no word says which predicate is asked for"])
         doubts = [*map(self._doubt_of, left_out), *self._find_unsaid_kind()]
         if guessed and not doubts:
             doubts = self._taken_as_chosen(guessed)
@@ -197,14 +193,13 @@ class Coverage(QuestionWords):
 
         Where X is may be read as its only predicate, who made it.
         """
-        if self.kind != "a place" or self._is_of_asked_kind():
+        if self.kind != "a place":
             return []
+        for predicate in self.chosen:
+            if leads_to_kind(self.kg, self.vertices, predicate, self.kind):
+                return []
         names = [predicate.name for predicate in self.chosen]
         return [f"the question for a place was read as “{name}”" for name in names[:1]]
-
-    def _is_of_asked_kind(self) -> bool:
-        """Return whether a chosen predicate leads to the kind of value that is asked for."""
-        return any(leads_to_kind(self.kg, self.vertices, each, self.kind) for each in self.chosen)
 
     def _guessed_positions(self) -> list[int]:
         """Return where words stand that are only near to the chosen predicate in meaning, if no word says it.
@@ -387,17 +382,6 @@ class Coverage(QuestionWords):
             if max_similarity(event, [other_event], self.embeddings) >= MIN_PREDICATE_SIMILARITY:
                 return [f"it asks for “{relation}”, and the graph has “{predicate.name}”"]
         return []
-
-    def _find_unknown_relations(self) -> list[str]:
-        """Return the doubt that no predicate of the graph is like a relation: the graph may call it otherwise."""
-        names = names_of_predicates(self.kg)
-        unknown = []
-        for _, relation, _ in self.reading.facts:
-            if relation == CLASS_RELATION:
-                continue
-            if not find_similar_predicates(relation, names, self.embeddings):
-                unknown.append(f"no predicate of the graph is like “{relation}”")
-        return unknown
 
     def _find_unknown_truth(self) -> list[str]:
         """Return the reason that the graph does not say whether a fact holds; else [].

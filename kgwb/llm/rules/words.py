@@ -124,6 +124,8 @@ Words = Sequence[str]
 PUNCTUATION = r"\s\"'“”‘’«»()\[\]{}¿¡,;:?!"
 WORD = re.compile(rf"[^{PUNCTUATION}](?:\S*[^{PUNCTUATION}])?")
 POSSESSIVE = re.compile(r"(.+)['’]s")
+QUALIFIER = re.compile(r" \([^\W\d][^()\d]*\)")
+"""What tells a name from others, behind it."""
 DASHES = ("-", "–", "—")
 SENTENCE_ENDS = (".", "?", "!", ":")
 
@@ -621,7 +623,16 @@ class _MentionFinder:
             can_begin = position > 0 or has_digit
             if can_begin and not token.text.isdigit():
                 runs.append(self._mention(position, end))
-        return runs
+        return [self._with_qualifier(run) for run in runs]
+
+    def _with_qualifier(self, run: Mention) -> Mention:
+        """Return a run with the words in brackets behind it: "Mercury (planet)"."""
+        qualifier = QUALIFIER.match(self.question, self.tokens[run.end - 1].end)
+        if qualifier is None:
+            return run
+        words = tokenize(qualifier[0])
+        start = self.tokens[run.start].start
+        return Mention(run.start, run.end + len(words), self.question[start : qualifier.end()])
 
     def _is_numeral_behind(self, runs: Sequence[Mention], position: int) -> bool:
         """Return whether "I" belongs to the name before it: "when was Mary I born", but not "Mary I can"."""
