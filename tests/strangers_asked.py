@@ -24,6 +24,11 @@ too: 78 and 31 are right. sealed4 was scored once before this and once after, an
 looked at: of 100 look-ups 84 and then 86 are right, of those without a doubt 56 of 57; of 34 follow-ups
 26 and then 28, and none wrong without a doubt. Then rules was mended on sealed4, too: 94 and 34 are
 right, and so is all that was answered.
+
+sealed5 was scored before and after that, and its questions were not looked at: of 100 look-ups with an answer
+67 are right both times, of those without a doubt 42 of 44; of its 40 follow-ups, three without an answer among
+them, 32 and then 37. sealed6 was scored once: 71 look-ups are right, of those without a doubt 44 of 46; 28
+follow-ups, and one is wrong without a doubt. Then what was wrong without a doubt in the two was mended.
 """
 
 from __future__ import annotations

@@ -21,7 +21,9 @@ CLUB = """
 :tor a :Person ; rdfs:label "Tor Lie" . :crew a :Team ; rdfs:label "Night Crew" . :oak rdfs:label "oak" .
 :cove a :Place ; rdfs:label "Seal Cove" .
 :slip a :BoatOrder ; rdfs:label "Slip 7" ; :orderedFrom :yard ; :orderedBoat :pram . :pram rdfs:label "Pram 3" .
-:pal :memberOf :crew . :crew :numberOfMembers "48" . :yard a :Firm ; rdfs:label "Voss Yard" .
+:pal :memberOf :crew ; :operates :pram . :crew :numberOfMembers "48" .
+:tor :services :wren . :wren a :Boat ; rdfs:label "Wren 5" . :grebe :heightM 12.5 .
+:yard a :Firm ; rdfs:label "Voss Yard" .
 """
 IN_OTHER_WORDS = {
     "Who looks after the Grebe?": (["Ida Moss"], "maintained by"),
@@ -37,6 +39,10 @@ IN_OTHER_WORDS = {
     "Where does Olga Ruud live?": ([], ""),
     "What did we order from Voss Yard?": (["Slip 7"], "Boat Order"),
     "Who ordered the Pram 3?": ([], ""),
+    "Who operates the Pram 3?": (["Pal Berg"], ""),
+    "Who operates the Wren 5?": (["Tor Lie"], "services"),
+    "How tall is the Grebe?": (["12.5"], ""),
+    "How tall do you have to be to go on the Grebe?": (["12.5"], "height M"),
     "How many members does the Night Crew have?": (["48"], ""),
     "Who is teaching Ida Moss to sail?": ([], ""),
     "Which women are the skipper of the Grebe?": ([], ""),

@@ -7,6 +7,7 @@ the question, and the question must not be answered.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping
 from itertools import chain, product
 
@@ -51,6 +52,7 @@ from kgwb.llm.rules.predicates import (
     leads_to_kind,
     max_similarity,
     names_of_classes,
+    names_of_predicates,
     predicates_within_two_steps,
     without_time_and_place,
 )
@@ -74,6 +76,11 @@ from kgwb.llm.rules.words import (
     words_of,
 )
 
+REQUIREMENT = re.compile(
+    r"\b(i|you|we|one|anyone|someone|people) ((have|need) to |must |should |can )?be\b"
+)
+"""Asks what somebody must be: "how tall do you have to be to", "how old must one be"."""
+LIMIT_WORDS = frozenset("limit max maximum min minimum required requirement".split())
 LIKE_CLASS_SIMILARITY = 0.38
 """Similarity from which a word is taken for a class that no class of the graph is named by."""
 PASSING_TIMES = [["night"], ["week"], ["month"], ["year"], ["weekend"], ["summer"], ["time"]]
@@ -163,6 +170,7 @@ class Coverage(QuestionWords):
         if guessed and not doubts:
             doubts = self._taken_as_chosen(guessed)
         doubts = doubts or self._find_events() or self._find_unsaid_place()
+        doubts = doubts or self._find_said_of_others() or self._find_requirement()
         return Unread(self.find_wrong_values(), doubts, bool(guessed))
 
     def _find_events(self) -> list[str]:
@@ -200,6 +208,30 @@ class Coverage(QuestionWords):
                 return []
         names = [predicate.name for predicate in self.chosen]
         return [f"the question for a place was read as “{name}”" for name in names[:1]]
+
+    def _find_said_of_others(self) -> list[str]:
+        """Return the doubt that a word is the name of a predicate that only other things have.
+
+        Who services a machine may not be who operates it, if the graph says that of other machines.
+        """
+        if self._is_fully_named():
+            return []
+        own = {predicate.name for predicate in self.predicates}
+        said = {stem(self.words[position]): self.words[position] for position in self.positions}
+        for name in names_of_predicates(self.kg):
+            [first, *others] = sorted(stems_of(name)) or [""]
+            if name not in own and not others and first in said:
+                return self._taken_as_chosen([self.words.index(said[first])])
+        return []
+
+    def _find_requirement(self) -> list[str]:
+        """Return the doubt that what somebody must be is no limit by the name of the predicate that was chosen."""
+        if not REQUIREMENT.search(" ".join(self.words)):
+            return []
+        names = [predicate.name for predicate in self.chosen]
+        if any(not LIMIT_WORDS.isdisjoint(words_of(name)) for name in names):
+            return []
+        return [f"what is required was read as “{name}”" for name in names[:1]]
 
     def _guessed_positions(self) -> list[int]:
         """Return where words stand that are only near to the chosen predicate in meaning, if no word says it.
