@@ -23,6 +23,7 @@ CLUB = """
 :slip a :BoatOrder ; rdfs:label "Slip 7" ; :orderedFrom :yard ; :orderedBoat :pram . :pram rdfs:label "Pram 3" .
 :pal :memberOf :crew ; :operates :pram . :crew :numberOfMembers "48" .
 :tor :services :wren . :wren a :Boat ; rdfs:label "Wren 5" . :grebe :heightM 12.5 .
+:may rdfs:label "May Cruise" ; :used :grebe , :chart . :chart a :SeaChart ; rdfs:label "Chart 9" .
 :yard a :Firm ; rdfs:label "Voss Yard" .
 """
 IN_OTHER_WORDS = {
@@ -39,6 +40,7 @@ IN_OTHER_WORDS = {
     "Where does Olga Ruud live?": ([], ""),
     "What did we order from Voss Yard?": (["Slip 7"], "Boat Order"),
     "Who ordered the Pram 3?": ([], ""),
+    "Which chart was used for the May Cruise?": (["Chart 9"], ""),
     "Who operates the Pram 3?": (["Pal Berg"], ""),
     "Who operates the Wren 5?": (["Tor Lie"], "services"),
     "How tall is the Grebe?": (["12.5"], ""),
