@@ -39,7 +39,7 @@ IN_OTHER_WORDS = {
     "Who maintains the Old Duck?": (["Ida Moss"], "Grebe"),
     "Where does Olga Ruud live?": ([], ""),
     "What did we order from Voss Yard?": (["Slip 7"], "Boat Order"),
-    "Who ordered the Pram 3?": ([], ""),
+    "Who ordered the Pram 3?": (["Slip 7"], "Boat Order"),
     "Which chart was used for the May Cruise?": (["Chart 9"], ""),
     "Who operates the Pram 3?": (["Pal Berg"], ""),
     "Who operates the Wren 5?": (["Tor Lie"], "services"),
