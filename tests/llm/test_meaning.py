@@ -23,7 +23,6 @@ CLUB = """
 :slip a :BoatOrder ; rdfs:label "Slip 7" ; :orderedFrom :yard ; :orderedBoat :pram . :pram rdfs:label "Pram 3" .
 :pal :memberOf :crew ; :operates :pram . :crew :numberOfMembers "48" .
 :tor :services :wren . :wren a :Boat ; rdfs:label "Wren 5" . :grebe :heightM 12.5 .
-:may rdfs:label "May Cruise" ; :used :grebe , :chart . :chart a :SeaChart ; rdfs:label "Chart 9" .
 :yard a :Firm ; rdfs:label "Voss Yard" .
 """
 IN_OTHER_WORDS = {
@@ -39,8 +38,7 @@ IN_OTHER_WORDS = {
     "Who maintains the Old Duck?": (["Ida Moss"], "Grebe"),
     "Where does Olga Ruud live?": ([], ""),
     "What did we order from Voss Yard?": (["Slip 7"], "Boat Order"),
-    "Who ordered the Pram 3?": (["Slip 7"], "Boat Order"),
-    "Which chart was used for the May Cruise?": (["Chart 9"], ""),
+    "Who ordered the Pram 3?": ([], ""),
     "Who operates the Pram 3?": (["Pal Berg"], ""),
     "Who operates the Wren 5?": (["Tor Lie"], "services"),
     "How tall is the Grebe?": (["12.5"], ""),

@@ -63,6 +63,7 @@ from kgwb.llm.rules.words import (
     MIN_STEM_CHARS,
     RELATION_PHRASES,
     RIVALS,
+    THINGS_FOUND,
     Mention,
     Words,
     are_kin,
@@ -171,8 +172,7 @@ class Coverage(QuestionWords):
             doubts = self._taken_as_chosen(guessed)
         doubts = doubts or self._find_events() or self._find_unsaid_place()
         doubts = doubts or self._find_said_of_others() or self._find_requirement()
-        no_person = self._find_no_person()
-        return Unread(self.find_wrong_values(), [*doubts, *no_person], bool(guessed or no_person))
+        return Unread(self.find_wrong_values(), doubts, bool(guessed))
 
     def _find_events(self) -> list[str]:
         """Return the doubt that an answer is an event, and not who or what takes part in it.
@@ -196,18 +196,6 @@ class Coverage(QuestionWords):
             if has_word_of_stem(value_type, word) and not leads_to_agent(value_type):
                 return [f"the question was read as one for a “{value_type}”"]
         return []
-
-    def _find_no_person(self) -> list[str]:
-        """Return the doubt that things are found that are no persons, where a person is asked for.
-
-        A walk may go on from them to persons: "who wrote films together with X".
-        """
-        incoming = [predicate for predicate in self.chosen if predicate.is_incoming]
-        if self.kind != "a person" or not incoming:
-            return []
-        if leads_to_kind(self.kg, self.vertices, incoming[0], self.kind):
-            return []
-        return ["it asks for a person, and things were found"]
 
     def _find_unsaid_place(self) -> list[str]:
         """Return the doubt that the chosen predicate leads to a place, if neither its name nor a class says so.
@@ -623,8 +611,8 @@ class Coverage(QuestionWords):
         """Return the reason that the values of the chosen predicates are of a wrong kind; else [].
 
         For predicates that lead to the name, the values are things, which are neither times nor
-        numbers. For others, values are fetched from the graph and compared with the kind that is asked
-        for.
+        numbers, and only some are persons. For others, values are fetched from the graph and compared
+        with the kind that is asked for.
         """
         classes = names_of_classes(self.kg)
         asked = classes.intersection(self.asked_phrases())
@@ -633,9 +621,12 @@ class Coverage(QuestionWords):
         is_other = types and types.isdisjoint(classes) and asked.isdisjoint(last_words)
         if asked and is_other and "many" not in self.words:
             return [f"it asks for a “{min(asked)}”, and texts or numbers were found"]
-        if any(predicate.is_incoming for predicate in self.chosen):
-            is_wrong = self.kind in ("a time", "a number")
-            return [f"it asks for {self.kind}, and things were found"] if is_wrong else []
+        incoming = [predicate for predicate in self.chosen if predicate.is_incoming]
+        if incoming:
+            is_fit = self.kind in ("", "a place") or leads_to_kind(
+                self.kg, self.vertices, incoming[0], self.kind
+            )
+            return [] if is_fit else [f"it asks for {self.kind}, {THINGS_FOUND}"]
         is_temporal = any(predicate.is_temporal for predicate in self.chosen)
         if not self.kind or (self.kind == "a time" and is_temporal):
             return []

@@ -863,17 +863,14 @@ class LookUp(QuestionWords):
         has_untyped = any(predicate.has_untyped_values for predicate in predicates)
         if not types or all(predicate.has_only_numbers for predicate in predicates):
             return reading
-        known = types | names_of_classes(self.kg)
         for phrase in self.asked_phrases():
             is_only_type = types == {phrase} and not has_untyped
             is_only_type |= phrase == "person" and phrase not in types  # vets are people, too
             if phrase in names or is_only_type:
                 return reading
-            class_name = phrase
-            if len(types) > 1 and phrase not in known:  # which vat, of dye vats
-                class_name = only([name for name in types if name.endswith(f" {phrase}")]) or phrase
-            if class_name in known and not has_neighbour_of_two_types(self.kg, self.vertices):
-                fact = (reading.target, CLASS_RELATION, class_name)
+            is_class_name = phrase in types or phrase in names_of_classes(self.kg)
+            if is_class_name and not has_neighbour_of_two_types(self.kg, self.vertices):
+                fact = (reading.target, CLASS_RELATION, phrase)
                 return reading._replace(facts=(*reading.facts, fact))
         return reading
 

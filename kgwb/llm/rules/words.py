@@ -119,6 +119,8 @@ ENDINGS = (
 )
 """Endings of words that one stem may have, longer ones before those that they end in."""
 MIN_STEM_CHARS = 3
+THINGS_FOUND = "and things were found"
+"""The end of a problem: another kind of value is asked for, to which a walk may go on."""
 Words = Sequence[str]
 """Words of a question in lower case."""
 PUNCTUATION = r"\s\"'“”‘’«»()\[\]{}¿¡,;:?!"

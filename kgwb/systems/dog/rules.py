@@ -19,6 +19,7 @@ from kgwb.build import (
     PREPOSITIONS,
     RELATIVES,
     SPELLING_WEIGHT,
+    THINGS_FOUND,
     TIME_AND_PLACE_WORDS,
     Direction,
     Embeddings,
@@ -85,6 +86,8 @@ def choose_relation(
         reason = f"[{longer[0]}] has further to go, and comes first"
     elif len(steps) == 1:
         reason = _find_problems(question, kg, embeddings)
+        if reason.endswith(THINGS_FOUND):
+            reason = ""  # the walk may go on from them
     if reason:
         return {"subquestion": "", "relation": "", "reason": reason}
     step = steps[0]
