@@ -19,6 +19,7 @@ def default_embeddings(monkeypatch: pytest.MonkeyPatch) -> None:
         ("railway", "Which stations did Edmund Hale design?", ["Aldermoor Junction"]),
         ("library", "Which maps are kept in the South Room?", ["Map of the Fens"]),
         ("library", "How many books are kept in the South Room?", ["1"]),
+        ("railway", "Which engineers were born in Pell Bay?", []),
     ],
 )
 def test_the_answers_have_the_class_that_the_question_names(

@@ -492,8 +492,10 @@ class Coverage(QuestionWords):
         is_maker = any(says_maker(word, each) for each in self.chosen)
         if self._describes_name(position) or (is_maker and self._is_fully_named()):
             return True
-        if self.is_lookup:  # which company is the operator
-            return self.is_asked_noun(position) and not self.value_types and self._is_fully_named()
+        if self.is_lookup:  # which company is the operator, but not which engineers were born
+            is_defined = self.words[position + 2 : position + 3] == ["the"]
+            is_defined &= self.is_asked_noun(position) and self._is_fully_named()
+            return is_defined and not self.value_types
         return self._is_label(word)
 
     def _is_own_class(self, word: str) -> bool:
