@@ -52,7 +52,7 @@ from kgwb.llm.rules.predicates import (
     leads_to_kind,
     max_similarity,
     names_of_classes,
-    names_of_predicates,
+    names_of_other_predicates,
     predicates_within_two_steps,
     without_time_and_place,
 )
@@ -217,12 +217,11 @@ class Coverage(QuestionWords):
         """
         if self._is_fully_named():
             return []
-        own = {predicate.name for predicate in self.predicates}
-        said = {stem(self.words[position]): self.words[position] for position in self.positions}
-        for name in names_of_predicates(self.kg):
-            [first, *others] = sorted(stems_of(name)) or [""]
-            if name not in own and not others and first in said:
-                return self._taken_as_chosen([self.words.index(said[first])])
+        place_of = {frozenset([stem(self.words[place])]): place for place in self.positions}
+        for name in names_of_other_predicates(self.kg, self.predicates):
+            place = place_of.get(stems_of(name))
+            if place is not None:
+                return self._taken_as_chosen([place])
         return []
 
     def _find_requirement(self) -> list[str]:

@@ -46,7 +46,7 @@ from kgwb.llm.rules.predicates import (
     leads_to_kind,
     max_similarity,
     names_of_classes,
-    names_of_predicates,
+    names_of_other_predicates,
     predicates_within_two_steps,
     with_superclasses,
     write_name_list,
@@ -313,6 +313,8 @@ class LookUp(QuestionWords):
 
     def with_stated_number(self, reading: ParsedQuestion) -> ParsedQuestion:
         """Return a reading that counts, with the only predicate that says how many: "number of members"."""
+        if reading.kind != "count" or len(reading.facts) != 1:
+            return reading
         asked = {stem(self.words[position]) for position in self.positions}
         stating = []
         for predicate in self.predicates:
@@ -321,9 +323,7 @@ class LookUp(QuestionWords):
             if counted and counted < words and asked.issuperset(map(stem, counted)):
                 stating.append(predicate)
         stated = only(stating)
-        if stated is None or reading.kind != "count" or len(reading.facts) != 1:
-            return reading
-        return self._reading_of_predicate(stated)
+        return self._reading_of_predicate(stated) if stated else reading
 
     def _read_by_predicates(self, last_question: Words) -> ParsedQuestion:
         """Return the reading of ``read``, without parts and the class that is asked for."""
@@ -631,8 +631,7 @@ class LookUp(QuestionWords):
 
     def _likeness_of_others(self, text: str) -> float:
         """Return how near the predicates that only other things have are to a text; 1.0 if the question says one."""
-        own = {predicate.name for predicate in self.predicates}
-        others = [name for name in names_of_predicates(self.kg) if name not in own]
+        others = names_of_other_predicates(self.kg, self.predicates)
         said = set(map(stem, self._telling_words()))
         if any(said.issuperset(stems_of(name)) for name in others):
             return 1.0
@@ -717,7 +716,7 @@ class LookUp(QuestionWords):
             ends = () if first.has_only_numbers else fetch_ends(self.kg, self.vertices, first)
             things = tuple(end for end in ends if isinstance(end, URIRef))
             for second in fetch_predicates(self.kg, things) if things else ():
-                names = normalize(f"{first.name} {second.name}")
+                names = f"{first.name} {second.name}"
                 is_said = all(are_kin(word, names) for word in said)
                 if is_said and self._is_of_class(second, asked):
                     ways.append((first, second))

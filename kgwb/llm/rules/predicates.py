@@ -289,6 +289,12 @@ def names_of_predicates(kg: Graph) -> Sequence[str]:
     return sorted(set(kg.names(sorted(iris)).values()))
 
 
+def names_of_other_predicates(kg: Graph, predicates: Predicates) -> list[str]:
+    """Return the names of a graph's predicates that none of some predicates has."""
+    own = {predicate.name for predicate in predicates}
+    return [name for name in names_of_predicates(kg) if name not in own]
+
+
 @kept_by_graph
 def _fetch_superclasses(kg: Graph) -> Mapping[str, set[str]]:
     """Return the names of the direct superclasses of each class by its name, fetched once."""
@@ -639,7 +645,7 @@ def is_called(kg: Graph, name: str, noun: str) -> bool:
     """
     vertices = find_labelled(kg, name)
     classes = with_superclasses(kg, fetch_class_names(kg, vertices)) | {name}
-    return any(has_word_of_stem(each, noun) or are_kin(noun, normalize(each)) for each in classes)
+    return any(has_word_of_stem(each, noun) or are_kin(noun, each) for each in classes)
 
 
 def has_said(kg: Graph, name: str, words: Iterable[str]) -> bool:
