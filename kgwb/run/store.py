@@ -353,33 +353,26 @@ class CallStore:
         if kind != "model":
             return self.make(make)
         address = self._address(key, kind)
-        with self._claimed_in_process(address, poll) as has_waited:
-            # Another one may have made it meanwhile.
-            call = self.find(key) if has_waited else None
+        with self._claimed_in_process(address, poll), self._claimed_among_processes(address, poll):
+            call = self.find(key)  # another one may have made it meanwhile
             if call is None:
-                with self._claimed_among_processes(address, poll):
-                    call = self.find(key)
-                    if call is None:
-                        call = make()
-                        self._keep(call)
+                call = make()
+                self._keep(call)
         return call
 
     @contextmanager
-    def _claimed_in_process(self, address: str, poll: Callable[[], object]) -> Iterator[bool]:
+    def _claimed_in_process(self, address: str, poll: Callable[[], object]) -> Iterator[None]:
         """Claim a call among the threads of this process, while the code inside runs.
 
-        Gives the code whether another one had claimed it. ``poll()`` is called every POLL_INTERVAL_S
-        until that one is done.
+        While another one has claimed it, ``poll()`` is called every POLL_INTERVAL_S.
         """
         claims = self._file.claimed
         ended = threading.Event()
-        has_waited = False
         while (other := claims.setdefault(address, ended)) is not ended:
-            has_waited = True
             other.wait(POLL_INTERVAL_S)
             poll()
         try:
-            yield has_waited
+            yield
         finally:
             del claims[address]
             ended.set()

@@ -363,18 +363,41 @@ def test_a_store_that_is_closed_twice_stays_open_for_others(tmp_path: Path) -> N
         assert store.find(call.key) and not store.error
 
 
-def test_a_forked_process_opens_the_store_by_itself(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_the_call_of_a_forked_process_is_waited_for_unless_it_was_killed(
+    tmp_path: Path, is_killed: bool
+) -> None:
     path = tmp_path / STORE_FILE
+    asked = model_call("a")
+    claimed, polled = os.pipe(), os.pipe()
+    made = []
+
+    def make_in_child() -> Call:
+        os.write(claimed[1], b"x")
+        if is_killed:
+            os._exit(1)
+        os.read(polled[0], 1)  # until the parent waits for it
+        return asked
+
+    def make() -> Call:
+        made.append(asked)
+        return asked
+
     with CallStore(path, "g") as store:
         store.make(lambda: call_of(1))
         store._write_unwritten()
         child = os.fork()
         if not child:
-            with CallStore(path, "g") as own:
-                is_own = own._file is not store._file and own.find(call_of(1).key)
-            os._exit(0 if is_own else 1)
-        _, status = os.waitpid(child, 0)
-        assert os.waitstatus_to_exitcode(status) == 0
+            os.close(polled[1])
+            with CallStore(path, "g") as own:  # which it opens by itself
+                is_found = own.find(call_of(1).key) is not None
+                own.find_or_make(asked.key, "model", make_in_child, lambda: None)
+            os._exit(2 - 2 * is_found)
+        os.close(claimed[1])
+        os.read(claimed[0], 1)
+        call = store.find_or_make(asked.key, "model", make, lambda: os.write(polled[1], b"x"))
+        assert (call.result, len(made)) == (asked.result, is_killed)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == is_killed
         assert store.find(call_of(1).key)
 
 
