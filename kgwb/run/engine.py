@@ -384,7 +384,7 @@ class Engine:
         result = call.result
         if isinstance(result, ResultSet) and result.cut:
             self.note(f"the result was cut at {len(result.rows)} rows")
-        if kind == "select" and isinstance(result, ResultSet):
+        if kind == "select":
             from kgwb.kg.findings import describe_unbound_concat
 
             unbound = describe_unbound_concat(request["query"], result)

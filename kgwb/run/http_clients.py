@@ -465,8 +465,7 @@ def _aiohttp_response(
         (name.encode(), value.encode()) for name, value in reply.headers.items()
     )
     protocol = library.client_proto.ResponseHandler(loop)
-    limit = max(len(reply.body), 1 << 16)
-    response.content = library.StreamReader(protocol, limit, loop=loop)
+    response.content = library.StreamReader(protocol, len(reply.body), loop=loop)
     response.content.feed_data(reply.body)
     response.content.feed_eof()
     return response

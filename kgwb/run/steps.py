@@ -804,14 +804,14 @@ def _role_origin_and_costs(step: Step, calls: Calls) -> list[str]:
     The origin is "live", "by hand" or "from the record". It is left out for a step that made no
     calls and was not edited. The costs are those of ``step_costs``.
     """
-    costs = step_costs(step, calls)
-    if step.origin != "record":
-        costs.insert(0, step.origin)
-    elif step.calls:
-        costs.insert(0, "from the record")
+    texts = []
     if step.role:
-        costs.insert(0, step.role)
-    return costs
+        texts.append(step.role)
+    if step.origin != "record":
+        texts.append(step.origin)
+    elif step.calls:
+        texts.append("from the record")
+    return texts + step_costs(step, calls)
 
 
 def step_costs(step: Step, calls: Calls) -> list[str]:
