@@ -239,7 +239,8 @@ def test_the_tree_shows_failed_attempts_notes_and_errors() -> None:
     tree = format_tree([failed])
     assert f"failed: {error}" in tree
     assert f"{check.name}: {check.problem}" in tree
-    assert "note: cut" in tree
+    assert "\n      note: cut" in tree
+    assert "\n   │  note: cut" in format_tree([failed, replace(failed, key="below", parent="qir")])
 
 
 # A run as HTML

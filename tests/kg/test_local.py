@@ -211,7 +211,7 @@ def test_the_preferred_languages_come_first_if_a_cut_result_lacks_some(
     row_limit: int, languages: tuple[str, ...]
 ) -> None:
     graph = rdflib.Graph()
-    for label in (Literal("un", "fr"), Literal("deux", "fr"), Literal("eins", "de")):
+    for label in (Literal("un", "fr"), Literal("deux", "fr"), Literal("eins", "de"), ADA):
         graph.add((ADA, rdflib.RDFS.label, label))
     _, found = queries.find_label_usage(open_kg(graph, row_limit=row_limit))
     assert found == languages

@@ -191,6 +191,7 @@ BESIDE = {
     [
         ("chat", [HELLO, REFUSED], [("user", "Hello"), ("assistant", "I cannot")]),
         ("chat", [HELLO, SILENT], [("user", "Hello"), ("assistant", "")]),
+        ("chat", [{"role": "tool", "tool_call_id": "gone", "content": "yes"}], [("user", "yes")]),
         (
             "anthropic",
             [{"role": "assistant", "content": [{**BLOCK, "id": "a"}]}, BESIDE],

@@ -274,11 +274,15 @@ def test_parallel_steps_have_the_order_of_the_items_whichever_ends_first() -> No
 
 
 def test_items_with_equal_subjects_are_executed_one_after_another() -> None:
-    script = {**SCRIPT, "made_up/split": {"words": ["Dune", "Dune"]}, "made_up/guess": sure("done")}
-    script["made_up/look_up"] = [sure("first"), sure("second")]
-    run = made_up(Scripted(script, remote=True)).go()
+    def count(request: ChatRequest) -> Any:
+        time.sleep(0.1)  # a request at the same time would be counted, too
+        return sure(f"reply {model.call_count(request.task)}")
+
+    script = {**SCRIPT, "made_up/split": {"words": ["Dune", "Dune"]}, "made_up/look_up": count}
+    model = Scripted(script, remote=True)
+    run = made_up(model).go()
     assert keys(run)[1:3] == ["look_up[Dune]", "look_up[Dune]#2"]
-    assert run["deciding"].inputs["known"] == ("first 2", "second 2")
+    assert run["deciding"].inputs["known"] == ("reply 1 2", "reply 2 2")
 
 
 @pytest.mark.parametrize(

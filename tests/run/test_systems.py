@@ -109,3 +109,4 @@ def test_a_mistake_in_a_module_is_told_with_its_line(toy: Path) -> None:
     with pytest.raises(SettingError, match="ZeroDivisionError") as error:
         resolve_system("toy_wrong.py")
     assert "toy_wrong.py, line 2" in error.value.hint
+    assert "toy_wrong" not in sys.modules

@@ -57,6 +57,7 @@ Sample 1,5 | Sample 1.5
 Stage Ⅳ | Stage IV
 H₂O | H2O
 St. John | St John
+Apollo 11 | Apollo
 """
 PAIRS = [tuple(part.strip() for part in line.split(" | ")) for line in TABLE.strip().splitlines()]
 ASKING_SYSTEMS = (
@@ -109,6 +110,7 @@ def test_rules_answers_another_name_in_doubt_or_not(
         assert not run.answer.values
     else:
         assert state_of(run) in ("doubt", "none")
+        assert not run.answer.doubt or f"“{asked}”" in run.answer.doubt
 
 
 MARKS = """
