@@ -66,15 +66,16 @@ class _PatchingFinder(MetaPathFinder):
         if fullname not in PATCHES:
             return None
         spec = PathFinder.find_spec(fullname, path)
-        if spec is not None and spec.loader is not None:
-            load = spec.loader.exec_module
+        loader: Any = getattr(spec, "loader", None)
+        if loader is not None:
+            load = loader.exec_module
 
             def load_and_patch(module: Any) -> None:
                 """Execute the module, and patch it."""
                 load(module)
                 _patch(fullname, module)
 
-            setattr(spec.loader, "exec_module", load_and_patch)  # noqa: B010 - mypy refuses an assignment
+            loader.exec_module = load_and_patch
         return spec
 
 
