@@ -24,7 +24,7 @@ SHIPPED = sorted(
     path.relative_to(shipped_folder()).with_suffix("").as_posix()
     for path in shipped_folder().rglob("*.md")
 )
-HEAD = "---\npurpose: p\nstrategy: s\nvariables: a, b\nreply: R\nsource: s\n---\n"
+HEAD = "---\npurpose: p\n\nstrategy: s\nvariables: a, b\nreply: R\nsource: s\n---\n"
 
 
 @pytest.mark.parametrize("name", SHIPPED)

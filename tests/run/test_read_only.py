@@ -14,7 +14,7 @@ from test_mistakes import answer, mention
 from triads import QUESTION, SCRIPT, TRIAD
 
 import kgwb
-from kgwb.errors import RunFileError, SettingError
+from kgwb.errors import SettingError
 from kgwb.llm import Scripted
 from kgwb.run import Run, System
 from kgwb.run.steps import call_key
@@ -85,15 +85,6 @@ def test_a_hostile_name_makes_nothing_be_imported(
     assert run.read_only
     assert "evil" not in sys.modules
     assert {name for name in set(sys.modules) - before if not name.startswith("kgwb")} == set()
-
-
-@pytest.mark.parametrize("name", [7, {}, None])
-def test_a_name_that_is_no_text_is_damage(file: Path, name: Any) -> None:
-    header, *lines = file.read_text().splitlines()
-    data = json.loads(header) | {"system": name}
-    file.write_text("\n".join([json.dumps(data), *lines]) + "\n")
-    with pytest.raises(RunFileError, match="damaged"):
-        kgwb.load_run(file)
 
 
 def test_muted_triples_of_an_earlier_version_are_read_from_the_steps(tmp_path: Path) -> None:

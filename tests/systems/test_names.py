@@ -14,7 +14,8 @@ from rdflib import RDF, RDFS, Graph, Literal, URIRef
 import kgwb
 from kgwb.kg.names import compare_names
 from kgwb.llm import Scripted
-from kgwb.run import Run
+from kgwb.run import Run, System, agent
+from kgwb.run.answers import Answer, Value
 from kgwb.run.systems import load_system
 from kgwb.show.run_state import RunState, answer_view
 
@@ -156,6 +157,20 @@ def test_nothing_found_of_one_of_two_things_says_which_one_it_was() -> None:
     assert answer.queries
     assert not answer.values
     assert "2 things are named Orchid" in answer.doubt
+
+
+@pytest.mark.parametrize(("found", "state"), [("Company", "given"), ("Person", "doubt")])
+def test_a_thing_that_no_name_and_no_query_led_to_is_in_doubt(found: str, state: str) -> None:
+    @agent
+    def walk(run: Run) -> Answer:
+        run.kg.select(f"SELECT ?thing {{ ?thing a <{EX}{found}> }}")
+        query = f"SELECT ?person {{ <{EX}c0> <{EX}founder> ?person }}"
+        [[person]] = run.kg.select(query).rows
+        return Answer("list", (Value(person, PEOPLE[0]),), (query,))
+
+    system = System("walking", lambda question, dialogue, run: walk(run), [walk])
+    run = Run(system, "Who is the founder?", kg=companies(["Orchid"]), models=None).go()
+    assert state_of(run) == state
 
 
 def ask_ragonite(name: str, label: str) -> dict[str, Any]:
