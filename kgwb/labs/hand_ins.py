@@ -25,7 +25,6 @@ MAX_STUDENT_CHARS = 200
 CUT_MARK_CHARS = 100
 """Characters that a file may have in addition, for the mark that a text was cut."""
 MAX_FILE_BYTES = 1_000_000
-TOO_LARGE = f"it is too large: more than {MAX_FILE_BYTES:,} bytes"
 VERSION_IN_FILE = re.compile(r'"kgwb_version": ?"([\d.]{1,40})"')
 """The version that wrote a file, found also in a file that cannot be read."""
 MIN_STUCK_TRIES = 3
@@ -117,7 +116,7 @@ def parse_hand_in(name: str, data: bytes) -> HandIn:
     are no hand-in, with the reason.
     """
     if len(data) > MAX_FILE_BYTES:
-        raise _not_a_hand_in(name, TOO_LARGE)
+        raise _not_a_hand_in(name, f"it is too large: more than {MAX_FILE_BYTES:,} bytes")
     text = data.decode(json.detect_encoding(data), "replace")
     try:
         return HandIn.model_validate_json(text)

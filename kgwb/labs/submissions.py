@@ -24,7 +24,7 @@ from zoneinfo import ZoneInfo
 
 from kgwb import disk
 from kgwb.errors import InputError
-from kgwb.labs.hand_ins import MAX_FILE_BYTES, TOO_LARGE, parse_hand_in
+from kgwb.labs.hand_ins import MAX_FILE_BYTES, parse_hand_in
 from kgwb.labs.rows import Submission, group
 from kgwb.labs.tasks import LabOpener
 from kgwb.text import look_of
@@ -190,7 +190,7 @@ def _read_file(
         yield replace(found, problem=f"it cannot be read: {exc}")
         return
     if len(data) > max_bytes:
-        yield replace(found, problem=TOO_LARGE)
+        yield replace(found, problem=f"it is too large: more than {max_bytes:,} bytes")
     elif is_zip:
         yield from _read_zip(BytesIO(data), found, zips)
     else:
