@@ -238,7 +238,7 @@ def test_a_graph_finds_no_results_of_another_one_and_a_repeat_none_of_the_first(
     call = call_of(1)
     with CallStore(path, "one") as store:
         store.make(lambda: call)
-        assert store.find(call.key)
+        assert store.find_or_make(call.key, "ask", pytest.fail, pytest.fail) == call
     for graph, ask in (("two", 0), ("one", 1)):
         with CallStore(path, graph, ask) as store:
             assert store.find(call.key) is None

@@ -13,7 +13,7 @@ from kgwb.kg.embeddings import EmbeddingIndex, Embeddings
 from kgwb.llm import Scripted
 from kgwb.run import Run, System, agent
 from kgwb.run.answers import Answer, Dialogue, Question, Value
-from kgwb.run.ask import Tool, act, tool, tool_from_function, use_tool
+from kgwb.run.ask import Tool, ToolUse, act, tool, tool_from_function, use_tool
 from kgwb.run.prompts import Prompts
 
 PASSAGES = ("Arrival is a film", "Dune is a film", "Denis Villeneuve directed Arrival")
@@ -85,7 +85,9 @@ def test_each_use_of_a_tool_is_a_step_and_a_replay_computes_nothing(
     assert str(run.go().answer) == "Denis Villeneuve"
     assert [step.key for step in run.steps] == ["searching", "search[turn 1]", "finish[turn 2]"]
     assert run.output("search") == (Passage(2, PASSAGES[2]),)
-    assert str(Passage(2, PASSAGES[2])) in model.requests[1].messages[-1].content
+    [_, use] = model.requests[1].messages[-1].content.split("1. ")
+    assert use.splitlines()[::2] == ["look", f"[2] {PASSAGES[2]}"]
+    assert str(ToolUse("then", Finish(tool="finish", answer="x"), "done")).endswith("\ndone")
     assert run.system.agent_kind("search[turn 1]") == "search"
     path = run.save(tmp_path / "run.jsonl")
     again = Run.load(path, TOOLBOX).go()
