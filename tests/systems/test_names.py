@@ -25,40 +25,40 @@ TABLE = """
 Hepatitis A | Hepatitis B
 Apollo 11 | Apollo 1
 Henry VIII | Henry VII
-Vitamin C | Vitamin D
 North Korea | South Korea
+Vitamin C | Vitamin D
 Korea | North Korea
+Rh+ | Rh-
 A* | A
 Na+ | Na
-Rh+ | Rh-
+Version 1.5 | Version 15
 -40 | 40
 007 | 7
-10² | 102
-Version 1.5 | Version 15
-Route 66 | Route 66A
-XJ-900 | XJ-9000
-H2O | H20
 Score ≥5 | Score ≤5
+10² | 102
+XJ-900 | XJ-9000
+Anna Keller Jr | Anna Keller
+H2O | H20
 Apple 5% | Apple 5
+CO | Co
 Mercury (planet) | Mercury (element)
 Celebrex | Cerebyx
-Anna Keller Jr | Anna Keller
-Dune (film) | Dune
+がいこく | かいこく
 Dune | Dune (book)
 Iran | Iraq
-CO | Co
+Sample 1,5 | Sample 1.5
 NaCl | NACL
 Müller | Mueller
+Apollo 11 | Apollo
 Аnna | Anna
-がいこく | かいこく
-Yahoo! | Yahoo
 New York | NewYork
+Dune (film) | Dune
 Bakers | Baker's
-Sample 1,5 | Sample 1.5
 Stage Ⅳ | Stage IV
+Route 66 | Route 66A
 H₂O | H2O
 St. John | St John
-Apollo 11 | Apollo
+Yahoo! | Yahoo
 """
 PAIRS = [tuple(part.strip() for part in line.split(" | ")) for line in TABLE.strip().splitlines()]
 ASKING_SYSTEMS = (
@@ -203,7 +203,7 @@ def ask_surveyor(name: str, label: str) -> dict[str, Any]:
     ("system", "script"),
     [("ragonite", ask_ragonite), ("robodata", ask_robodata), ("surveyor", ask_surveyor)],
 )
-@pytest.mark.parametrize(("asked", "label"), PAIRS[::4])
+@pytest.mark.parametrize(("asked", "label"), PAIRS[::3])
 def test_a_model_that_asks_for_another_name_is_answered_in_doubt(
     asked: str, label: str, system: str, script: Any, tmp_path: Any
 ) -> None:
