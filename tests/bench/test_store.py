@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
-import sys
 import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +14,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from commands import FILMS_QUESTIONS, bench, retries
+from commands import FILMS_QUESTIONS, bench
 
 from kgwb.bench.results import read_results
 from kgwb.cli import main
@@ -399,32 +397,3 @@ def test_the_call_of_a_forked_process_is_waited_for_unless_it_was_killed(
         assert (call.result, len(made)) == (asked.result, is_killed)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == is_killed
         assert store.find(call_of(1).key)
-
-
-def start(*arguments: str, **environment: str) -> subprocess.Popen[bytes]:
-    """Start a command in a process of its own."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "kgwb", *arguments],
-        env={**os.environ, **environment},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-
-
-@pytest.mark.long
-@pytest.mark.timeout(900)
-def test_two_processes_ask_each_thing_once(shop: Shop) -> None:
-    shop.prompts("v2", qir="Take care.")
-    shutil.copytree("v2", "same")
-    shop.bench("r")
-    known = set(shop.asked())
-    command = ["retry", "r", "--only", "all", "--workers", "3", "--prompts", "v2"]
-    command += ["--model", "scripted:script.py"]
-    both = [
-        start(*command, SCRIPT_DELAY="0.1"),
-        start(*command, "--set", "query_num=30", SCRIPT_DELAY="0.1"),
-    ]
-    assert [process.wait(600) for process in both] == [0, 0]
-    new = [line for line in shop.asked() if line not in known]
-    assert len(new) == len(set(new)) >= 60
-    assert [len(read_results(folder)[1]) for folder in retries()] == [60, 60]
