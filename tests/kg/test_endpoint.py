@@ -271,14 +271,14 @@ def test_invalid_address_is_an_error(url: str) -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        *({"query_timeout_s": wrong} for wrong in (-1, float("nan"), "5")),
-        *(
-            {"row_limit": 0},
-            {"row_limit": "5"},
-            {"dialect": 5},
-            {"vocabulary": 5},
-            {"dialect": "generic"},
-        ),
+        {"query_timeout_s": -1},
+        {"query_timeout_s": float("nan")},
+        {"query_timeout_s": "5"},
+        {"row_limit": 0},
+        {"row_limit": "5"},
+        {"dialect": 5},
+        {"vocabulary": 5},
+        {"dialect": "generic"},
     ],
     ids=str,
 )

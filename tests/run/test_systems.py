@@ -11,7 +11,7 @@ from tables import read_table
 import kgwb
 from kgwb.errors import SettingError
 from kgwb.llm import Scripted
-from kgwb.run.systems import load_system, resolve_system
+from kgwb.run.systems import resolve_system
 
 TOY = '''
 """A system that answers with what it was asked."""
@@ -71,13 +71,6 @@ def answer_of(system: object) -> tuple[str, ...]:
 def test_a_module_or_a_file_is_a_system(toy: Path, source: str | Path, expected: str) -> None:
     assert answer_of(source) == (expected,)
     assert resolve_system(source).origin == str(source)
-
-
-def test_a_value_is_a_system_and_a_name_too(toy: Path) -> None:
-    system = resolve_system("./toy_file.py")
-    assert resolve_system(system) is system
-    assert answer_of(system) == ("Who?",)
-    assert resolve_system("dog") is load_system("dog")
 
 
 def test_a_file_that_has_changed_is_read_again(toy: Path) -> None:
