@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain, combinations
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import combinations
 from math import log
 from typing import NamedTuple
 
 from kgwb.labs.hand_ins import HandIn
-from kgwb.labs.rows import Remark, Submission, group, remark_on
+from kgwb.labs.rows import Remark, Submission, remark_on
 from kgwb.labs.tasks import Lab
 
 MIN_COMPARED_CHARS = 30
@@ -19,7 +19,7 @@ MAX_CHANCE_GROUP = 3
 """So many equal right answers are remarked on; what more students answer is the natural answer."""
 NATURAL_PART = 0.4
 """What more than this part of those who tried a task have in common is natural, and no sign of a copy."""
-MIN_SCORE = 0.5
+MIN_SCORE = 5.5
 """Pairs with this score or more count as copied. tests/simulated_classes.py measures what it finds."""
 TIMES = "equal times of tries"
 WRONG = "equal wrong answers"
@@ -28,8 +28,6 @@ RIGHT = "equal right answers"
 KINDS = (TIMES, WRONG, TRIES, RIGHT)
 TIME_WEIGHT = 2.0
 """How much an equal time counts beside other traits: even one is rare by chance."""
-WORD = re.compile(r"\?\w+|\w+")
-"""A word, or a variable of SPARQL."""
 
 
 class _Trait(NamedTuple):
@@ -40,49 +38,45 @@ class _Trait(NamedTuple):
     value: str
 
 
-_Traits = Mapping[str, set[_Trait]]
-"""The traits of a work by task."""
+_Traits = Mapping[_Trait, object]
+"""The traits of a work are the keys."""
 
 
 def find_copies(lab: Lab, works: Sequence[Submission]) -> list[Remark]:
     """Return a remark for each group of works that were probably copied, and for other equal answers.
 
-    Two works are compared task by task: the times of tries, the wrong answers, the numbers of tries
-    and hints, and, where the task has ``is_free``, the right answer. Whitespace, order, case and
-    names of variables do not count. A shared trait counts as the logarithm of the part that has
-    it of those who tried the task, so that what is rare says most. This is multiplied by the part
-    of their traits in the task that the two share (Dice), and the part that they do not share is
-    taken off. Works that are linked by pairs are a group. A right answer that at most
-    MAX_CHANCE_GROUP works of no such group have in common is remarked on in other words.
+    Two works are compared by the times of tries, the wrong answers, the numbers of tries and hints,
+    and, where the task has ``is_free``, the right answer. Whitespace, order, case and names of
+    variables do not count. A shared trait counts as the logarithm of the part that has it of those
+    who tried the task, so that what is rare says most. Their sum is multiplied by the part of their
+    traits that the two share (Dice). Works that are linked by pairs are a group. A right answer that
+    at most MAX_CHANCE_GROUP works of no such group have in common is remarked on in other words.
     """
+    traits = [dict.fromkeys(_list_traits(lab, work.hand_in)) for work in works]
     holders: dict[_Trait, list[int]] = {}
-    by_task = []
-    for number, work in enumerate(works):
-        traits: dict[str, set[_Trait]] = defaultdict(set)
-        for trait in set(_list_traits(lab, work.hand_in)):
-            traits[trait.task].add(trait)
+    tried: Counter[str] = Counter()
+    for number, of_work in enumerate(traits):
+        tried.update({trait.task for trait in of_work})
+        for trait in of_work:
             holders.setdefault(trait, []).append(number)
-        by_task.append(traits)
-    tried = Counter(chain.from_iterable(by_task))
     weights = {}
     for trait, numbers in holders.items():
         weights[trait] = _weigh(trait, len(numbers), tried[trait.task])
-    group_of = list(range(len(works)))
+    groups = [{number} for number in range(len(works))]
     for first, second in combinations(range(len(works)), 2):
-        if _score_pair(by_task[first], by_task[second], weights) >= MIN_SCORE:
-            joined = group_of[second]
-            for number, group_number in enumerate(group_of):
-                if group_number == joined:
-                    group_of[number] = group_of[first]
+        if _score_pair(traits[first], traits[second], weights) >= MIN_SCORE:
+            joined = groups[first] | groups[second]
+            for number in joined:
+                groups[number] = joined
 
     remarks = []
-    for members in group(range(len(works)), lambda number: group_of[number]):
-        if len(members) > 1:
+    for number, members in enumerate(groups):
+        if len(members) > 1 and number == min(members):
             shared = _describe_shared(lab, members, holders)
-            copies = [works[number] for number in members]
+            copies = [works[member] for member in sorted(members)]
             remarks.append(remark_on(copies, f"probably copied ({shared})"))
     for trait, numbers in holders.items():
-        is_in_one_group = len({group_of[number] for number in numbers}) == 1
+        is_in_one_group = groups[numbers[0]].issuperset(numbers)
         if trait.kind == RIGHT and len(numbers) <= MAX_CHANCE_GROUP and not is_in_one_group:
             alike = [works[number] for number in numbers]
             text = f"the same right answer to {trait.task}, which can be by chance"
@@ -99,36 +93,30 @@ def _weigh(trait: _Trait, count: int, size: int) -> float:
         return 0.0
     part = max(count - 1.5, 0.5) / size  # without the two, and as if half a work more had it
     weight = -log(part)
-    if trait.kind == TIMES:
-        weight *= TIME_WEIGHT
-    return weight
+    return TIME_WEIGHT * weight if trait.kind == TIMES else weight
 
 
 def _score_pair(first: _Traits, second: _Traits, weights: Mapping[_Trait, float]) -> float:
-    """Return how much two works have in common, less what they have not."""
-    score = 0.0
-    for task in first.keys() | second.keys():
-        of_first = first.get(task, set())
-        of_second = second.get(task, set())
-        shared = of_first & of_second
-        part = 2 * len(shared) / (len(of_first) + len(of_second))
-        weight = sum(weights[trait] for trait in shared)
-        score += weight * part - (1 - part)
-    return score
+    """Return how much two works have in common."""
+    shared = first.keys() & second.keys()
+    if not shared:
+        return 0.0
+    part = 2 * len(shared) / (len(first) + len(second))
+    return part * sum(weights[trait] for trait in shared)
 
 
 def _describe_shared(
-    lab: Lab, members: Sequence[int], holders: Mapping[_Trait, Sequence[int]]
+    lab: Lab, members: Collection[int], holders: Mapping[_Trait, Sequence[int]]
 ) -> str:
     """Return the kinds of traits, each with its tasks, that several members and few other works have."""
-    tasks: dict[str, set[str]] = defaultdict(set)
+    found = set()
     for trait, numbers in holders.items():
         inside = len(set(members).intersection(numbers))
         if inside > 1 and 2 * inside > len(numbers):
-            tasks[trait.kind].add(trait.task)
+            found.add((trait.kind, trait.task))
     shown = []
     for kind in KINDS:
-        listed = [name for name in lab.tasks if name in tasks[kind]]
+        listed = [name for name in lab.tasks if (kind, name) in found]
         if listed:
             shown.append(f"{kind}: {', '.join(listed)}")
     return "; ".join(shown)
@@ -157,11 +145,6 @@ def _list_traits(lab: Lab, hand_in: HandIn) -> Iterator[_Trait]:
 
 
 def _normalize(answer: str) -> str:
-    """Return the words of an answer in lower case, sorted and joined by spaces, with "?" for each variable."""
-    words = []
-    for word in WORD.findall(answer.casefold()):
-        if word.startswith("?"):
-            words.append("?")
-        else:
-            words.append(word)
-    return " ".join(sorted(words))
+    """Return the words of an answer in lower case, sorted and joined by spaces, with "_" for each variable."""
+    without_names = re.sub(r"\?\w+", " _ ", answer.casefold())
+    return " ".join(sorted(re.findall(r"\w+", without_names)))
