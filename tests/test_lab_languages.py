@@ -105,7 +105,9 @@ def test_every_key_in_the_code_is_in_the_catalogue_and_every_text_is_used() -> N
     used = {f"lab.{name}" for name in ("task", "state", "tries", "hints", "points")}
     used |= {f"state.{name}" for name in ("solved", "tried", "open")}
     used |= {key for key in ENGLISH if key.startswith("claims.")}
-    used |= {row["feedback"] for row in DATA["running_times"]}
+    first_movie = DATA["first_movie"]
+    for rows in (DATA["running_times"], first_movie["forms"], first_movie["forms_of_others"]):
+        used |= {row["feedback"] for row in rows}
     used |= {reply.lack for reply in load_replies() if reply.lack}
     used |= {key for key in ENGLISH if CHOICE.fullmatch(key)}
     for path in FOLDER.parent.glob("*.py"):

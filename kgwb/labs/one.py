@@ -51,46 +51,6 @@ STORY = "Roadside Picnic"
 """The label of the right answer."""
 NAME = "harry potter"
 """The only name in the question of the second task."""
-ASKS_MORE = re.compile(
-    r"\b(and|or|but|also|not|never|before|after|again|re-?(?:releas|issu)\w*|19\d\d|20\d\d)\b|\?\s*\w+",
-    re.IGNORECASE,
-)
-"""What joins another question to a question, or says something that the original one does not say."""
-FIRST_RELEASE = re.compile(
-    r"^(?!.*\b(first|initial|earliest|debut)\b.+\b(first|initially|originally)\b)"
-    r".*\b(first|initially|originally) (released|shown|come|came)\b"
-    r"|\bfirst (?!movie|film|picture|part|instal|entry|adaptation)\w+ of the [\w ]*\b(movie|film)",
-    re.IGNORECASE,
-)
-"""What asks for the first release of a movie that is not said to be the first, or for the first part of one."""
-OTHER_KIND = re.compile(
-    r"\b(first|initial|earliest|debut) (?!(ever|real|actual|official|big|main|full|feature|live|motion|theatrical"
-    r"|cinema|hollywood|harry|movie|film|picture)\b)[\w-]+ (harry potter|movie|film|picture)\b"
-    r"|\bthe (?!(release|premiere|date|year|day|showing|screening|debut|launch|opening)\b)\w+ (of|to|for)"
-    r" (the )?first\b",
-    re.IGNORECASE,
-)
-"""The first movie of a kind, as in "first silent movie", or something of the first one: "the prequel of the first"."""
-OTHER_THING = re.compile(
-    r"\b(movie|film|picture)(['’]s|s)? (?!(\w+(ed|ly)|theat\w*|cinema\w*|premiere?|releases?|release|debut|hit"
-    r"|of|in|from|about|on|by|for|with|to|at|ever|when|that|which|first|was|were|is|did|has|had|been|be|come|came"
-    r"|out|reach|open|appear|appears|shown|get|got|go|went|start|begin|began|become|became|made"
-    r"|adaptation|version|series|franchise|saga)\b)\w",
-    re.IGNORECASE,
-)
-"""A movie that only says more about another thing, as in "movie poster"."""
-ASKS_DATE = re.compile(
-    r"^(?!.*\b(how|why|who|whose|where|week|leave|left|end|ended|what(?!.*\b(date|year|day)))\b)"
-    r".*\b(when|date|year|day)\b",
-    re.IGNORECASE,
-)
-"""What asks for a date, and for nothing else."""
-RELEASE = re.compile(
-    r"releas|premi|cinema|theat|\b(come|comes|came|out|hit|opened|open|appear|appeared|shown|screened"
-    r"|available|launched|published|debut(?! *(film|movie|picture)))\b",
-    re.IGNORECASE,
-)
-"""A word for the release of a movie."""
 
 
 @LAB.choice(NumberedChoice, stage="understand")
@@ -103,15 +63,16 @@ def find_dependent_questions() -> Choice:
 def check_rephrased_question(question: str) -> Problem:
     """Return "" if a question asks when the first Harry Potter movie was released, else feedback.
 
-    The question must have words of ASKS_DATE and RELEASE, and none of ASKS_MORE or FIRST_RELEASE. For
-    the rest it is judged by what Chatty-KG makes of it: after the first question of DIALOGUE its
-    classifier must find the question self-contained, and it must take nothing but Harry Potter for a name. By
-    the embeddings with which Chatty-KG links words, it must be nearer to a question about the first
-    movie than to one about anything else. The first problem found is returned.
+    It must have the forms that ``right_answers.toml`` says, and no other. For the rest it is judged by what
+    Chatty-KG makes of it: after the first question of DIALOGUE its classifier must find the question
+    self-contained, and it must take nothing but Harry Potter for a name. By the embeddings with which
+    Chatty-KG links words, it must be nearer to a question about the first movie than to one about
+    anything else. The first problem found is returned.
     """
     question = re.sub(r"(?i)\b1st\b", "first", question)
-    if not (ASKS_DATE.search(question) and RELEASE.search(question)):
-        return "1.2.no-date"
+    problem = _judge_forms(question, "forms")
+    if problem:
+        return problem
     workbench = Workbench(open_sample("films"), "rules")
     workbench.ask(DIALOGUE[0])
     run = workbench.begin(question).go(until="classifier")
@@ -119,20 +80,20 @@ def check_rephrased_question(question: str) -> Problem:
         return "1.2.refers-back"
     if NAME not in " ".join(question.casefold().split()):
         return "1.2.no-name"
-    more = ASKS_MORE.search(question)
-    if more:
-        return say("1.2.asks-more", words=more[0].strip(" ?"))
     for name in run.go(until="qir").output("qir").entities:
         if NAME not in name.casefold():
             return say("1.2.other-name", name=name)
-    return _find_other_movie(question)
-
-
-def _find_other_movie(question: str) -> Problem:
-    """Return "" if a question is about the first movie, and its first release need not be meant; else feedback."""
-    is_other = any(form.search(question) for form in (FIRST_RELEASE, OTHER_KIND, OTHER_THING))
-    if is_other or not is_nearest(question, _ask_of("subjects"), _ask_of("other_subjects")):
+    if not is_nearest(question, _ask_of("subjects"), _ask_of("other_subjects")):
         return "1.2.no-first-movie"
+    return _judge_forms(question, "forms_of_others")
+
+
+def _judge_forms(question: str, key: str) -> Problem:
+    """Return "" if a question has the forms below a key of ``right_answers.toml`` as it should, else feedback."""
+    for form in DATA["first_movie"][key]:
+        found = re.search(form["pattern"], question, re.IGNORECASE | re.VERBOSE)
+        if bool(found) != form["is_right"]:
+            return say(form["feedback"], words=found and found[0].strip(" ?"))
     return ""
 
 
