@@ -104,6 +104,7 @@ def test_the_english_notebooks_have_the_texts_of_the_catalogue(path: Path) -> No
 def test_every_key_in_the_code_is_in_the_catalogue_and_every_text_is_used() -> None:
     used = {f"lab.{name}" for name in ("task", "state", "tries", "hints", "points")}
     used |= {f"state.{name}" for name in ("solved", "tried", "open")}
+    used |= {f"badge.{name}" for name in ("right", "wrong", "hint")}
     used |= {key for key in ENGLISH if key.startswith("claims.")}
     first_movie = DATA["first_movie"]
     for rows in (DATA["running_times"], first_movie["forms"], first_movie["forms_of_others"]):

@@ -10,7 +10,6 @@ from kgwb.labs.answers import NUMBER
 from kgwb.labs.collecting import collect_hand_ins
 from kgwb.labs.hand_grades import HandGrade, HandGrades, OpenAnswer
 from kgwb.labs.hand_ins import TaskProgress
-from kgwb.labs.pages import render_state
 from kgwb.labs.tasks import Task, make_lab_opener
 from kgwb.show import html as h
 from kgwb.show.html import Html
@@ -84,18 +83,16 @@ class HandGrading(Live):
     def view(self) -> Html:
         """Render how far the person is, the answers by task, the selected answer, and its form."""
         task = self.tasks[self.selected.task]
-        first, *others = self.progress[self.selected]
+        progress = self.progress[self.selected]
         return h.render_template(
             "labs/templates/hand_grading.html",
-            h=h,
             page=self,
             answer=self.selected,
             task=task,
             grades=self.grades,
             grade=self.grades.get(self.selected),
-            state=render_state(first, task.texts),
-            remark=first.remark,
-            count=1 + len(others),
+            progress=progress[0],
+            count=len(progress),
         )
 
     def do_go(self, event: Event) -> None:
