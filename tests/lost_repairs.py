@@ -1,7 +1,7 @@
 """The repairs that experts would make of the runs that lost their answer, by the numbers of the runs.
 
 A repair makes everything right that was wrong in a run. ``find_first_wrong_agents`` derives from them
-what ``kgwb.labs.recorded.FIRST_WRONG_AGENTS`` says.
+what ``kgwb.labs.recorded.LOST_RUNS`` says.
 """
 
 from collections.abc import Callable

@@ -15,10 +15,10 @@ from kgwb.errors import InputError
 from kgwb.kg.label_search import normalize
 from kgwb.labs import LabWork, recorded
 from kgwb.labs.collecting import collect_hand_ins
-from kgwb.labs.material import format_reply
+from kgwb.labs.material import REPLIES
 from kgwb.labs.pages import render_class_page
 from kgwb.labs.points import Grading
-from kgwb.labs.recorded import FIRST_WRONG_AGENTS, open_lost_run
+from kgwb.labs.recorded import LOST_RUNS, open_lost_run
 from kgwb.labs.tasks import LAB_MODULES, MAX_HINTS, load_lab
 from kgwb.labs.texts import load_texts, translate_notebook
 from kgwb.llm import Scripted
@@ -256,11 +256,11 @@ def test_each_reference_repair_is_right(number: int, monkeypatch: pytest.MonkeyP
         repair(run)
         feedback = kgwb.lab(1, None).check(f"1.{6 + number}", run.go())
         assert feedback.state == "right", feedback.text
-    assert find_first_wrong_agents(number) == FIRST_WRONG_AGENTS[number]
+    assert list(find_first_wrong_agents(number)) == LOST_RUNS[number - 1]["first_wrong"]
 
 
 def test_a_prompt_that_misleads_and_muted_triples_are_tried_with_a_model() -> None:
-    reply = format_reply(["Psycho"], ("Psycho", "director", "?who"))
+    reply = REPLIES[7].replace("composer", "director")
     prompt = Prompts().text("chatty_kg/qir") + "\nAsk for the director.\n"
     model = Scripted({"chatty_kg/qir": [reply]})
     [tried] = kgwb.lab(2, None).try_live("2.5", prompt, model)
@@ -278,7 +278,7 @@ def test_a_prompt_that_misleads_and_muted_triples_are_tried_with_a_model() -> No
 
 
 def test_a_prompt_is_tried_with_a_model_and_each_question_says_what_came_of_it() -> None:
-    reply = format_reply(["Spirited Away"], ("Spirited Away", "release date", "?who"))
+    reply = REPLIES[7].replace("composer", "release date").replace("Psycho", "Spirited Away")
     prompt = Prompts().text("chatty_kg/qir") + "\nBe brief.\n"
     model = Scripted({"chatty_kg/qir": ["no JSON", reply, *["no JSON"] * 9]})
     first, *others = kgwb.lab(2, None).try_live("2.1", prompt, model)

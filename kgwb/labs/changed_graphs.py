@@ -37,25 +37,8 @@ PREFIX sc: <https://kgwb.example/scholars/>
 PREFIX xsd: <http://www.w3.org/2001/XMLSchema#>
 """
 """What an update need not declare."""
-FROM_SMALLER_RANK = re.compile(
-    r"\b(by|on|upon|from|director|composer|author|writer|actors?|starring|stars?|cast|member|features?"
-    r"|source|(adapt\w*|version|remake|sequel|prequel|film) of)$"
-)
-"""Ends of relations from a work to what it is by, on or from: ("?film", "directed by", "?person")."""
-FROM_GREATER_RANK = re.compile(
-    r"\b(in|into|of|for|directed|directs|composed|composes|wrote|writes|acts|acted|plays|played)$"
-)
-"""Ends of other relations, in the other direction: ("?person", "directed", "?film")."""
 FILM, WORK, PERSON = range(3)
 """Kinds of things, by their rank: that of a film is below that of the work that it is based on."""
-CLASS_RELATION = re.compile(r"(rdf:?\s?)?type|(is\s?)?(an?)?|(is )?(an )?instance of|class|kind")
-"""Relations that say what kind of thing the subject is."""
-CLASS_NAMES = (
-    re.compile(r"(feature |motion )?(films?|movies?|pictures?)|works?"),
-    re.compile(r"novels?|books?|stor(y|ies)|works?|(book|film)s?"),
-    re.compile(r"persons?|people|humans?|\w+(or|er|ist)s?"),
-)
-"""What the things of each kind are called; the last counts for greater ones too."""
 
 
 class RightAnswer(BaseModel, extra="forbid", frozen=True):
@@ -97,6 +80,10 @@ MEANINGS: dict[str, re.Pattern[str]] = {
 """A pattern for each label of a predicate that students' words mean, in the order in which they are tried."""
 PREPOSITIONS: dict[str, str] = DATA["prepositions"]
 """A pattern of what can stand for a relation that the question says, by its label."""
+WORDS: dict[str, str] = DATA["words"]
+"""Patterns of the words for classes and directions."""
+CLASS_NAMES: list[str] = DATA["class_names"]
+"""Patterns of what the things of each kind are called; the last counts for greater ones too."""
 
 
 @cache
@@ -252,33 +239,32 @@ class Triples:
 
     def says_class(self, subject: str, relation: str, name: str) -> bool:
         """Return whether a triple says the class that its subject has by its kind: ("?film", "is a", "film")."""
-        if not CLASS_RELATION.fullmatch(split_words(relation)):
+        if not re.fullmatch(WORDS["class"], split_words(relation)):
             return False
         rank = min(self.rank_of(subject), PERSON)
-        names = CLASS_NAMES[rank]
-        return bool(names.fullmatch(to_display_name(name)))
+        return bool(re.fullmatch(CLASS_NAMES[rank], to_display_name(name)))
 
     # Right by chance
 
     def find_wrong_one(self) -> Problem:
         """Return "" if no triple is the wrong way round or has a NEGATION, else feedback on the first one that is.
 
-        Relations that end in no word of FROM_SMALLER_RANK or FROM_GREATER_RANK are right in both
-        directions. So are all in a run that is to be repaired: of its question no relations are known.
+        Relations that end in none of the WORDS of a direction are right in both. So are all in a run
+        that is to be repaired: of its question no relations are known.
         """
         for triple in self.facts:
             words = split_words(triple[1])
             if NEGATION.search(words):
                 return say("result.negated", triple=triple)
-            if not self.right.relations or CLASS_RELATION.fullmatch(words):
+            if not self.right.relations or re.fullmatch(WORDS["class"], words):
                 continue
             subject, _, object_ = triple
             rise = self.rank_of(object_) - self.rank_of(subject)
-            if FROM_SMALLER_RANK.search(words):
-                is_reversed = rise < 0
-            else:
-                is_reversed = rise > 0 and bool(FROM_GREATER_RANK.search(words))
-            if is_reversed:
+            if re.search(WORDS["to_greater"], words):
+                rise = -rise
+            elif not re.search(WORDS["to_smaller"], words):
+                continue
+            if rise > 0:
                 return say("result.reversed", triple=triple)
         return ""
 

@@ -24,8 +24,7 @@ from kgwb.labs.changed_graphs import (
 )
 from kgwb.labs.material import DIALOGUE
 from kgwb.labs.recorded import (
-    FIRST_WRONG_AGENTS,
-    SCHOLARS_RUN,
+    LOST_RUNS,
     find_first_edited_steps,
     open_lost_run,
     set_triples,
@@ -33,7 +32,6 @@ from kgwb.labs.recorded import (
 from kgwb.labs.tasks import (
     Choice,
     Lab,
-    Stage,
     is_nearest,
     open_sample,
 )
@@ -274,12 +272,11 @@ SELECT ?film ?label WHERE {{
 }}"""
 
 
-def _add_repair_task(number: int, wrong_agents: frozenset[str]) -> None:
-    """Add a task to LAB: to repair the lost run with this number. Its check gets the student's run."""
-    stage: Stage = "query" if number == SCHOLARS_RUN else "understand"
+def _add_repair_task(number: int, lost: dict[str, Any]) -> None:
+    """Add a task to LAB: to repair the run of LOST_RUNS with this number. Its check gets the student's run."""
 
     @LAB.task(
-        stage=stage,
+        stage=lost["stage"],
         is_free=True,
         open_run=partial(open_lost_run, number),
     )
@@ -295,11 +292,12 @@ def _add_repair_task(number: int, wrong_agents: frozenset[str]) -> None:
         edited = find_first_edited_steps(run, lost_run)
         if not edited:
             return "lost.same-value"
-        return _judge_repair(run, edited[0], is_first=not wrong_agents.isdisjoint(edited))
+        is_first = not set(edited).isdisjoint(lost["first_wrong"])
+        return _judge_repair(run, edited[0], is_first=is_first)
 
 
-for _number, _agents in FIRST_WRONG_AGENTS.items():
-    _add_repair_task(_number, frozenset(_agents))
+for _number, _lost in enumerate(LOST_RUNS, 1):
+    _add_repair_task(_number, _lost)
 
 
 def _judge_repair(run: Run, edited: str, *, is_first: bool) -> Problem:

@@ -114,7 +114,8 @@ def answers_of_system(system: str) -> tuple[RecordedAnswer, ...]:
 
 def lost_runs() -> list[Run]:
     """Return the recorded runs that lost their answer, which were made for lab 1, by number."""
-    return [recording(f"{LOST_FOLDER}/chatty_kg/{number}") for number in FIRST_WRONG_AGENTS]
+    numbers = range(1, len(LOST_RUNS) + 1)
+    return [recording(f"{LOST_FOLDER}/chatty_kg/{number}") for number in numbers]
 
 
 def mean_f1(system: str) -> float:
@@ -122,19 +123,8 @@ def mean_f1(system: str) -> float:
     return fmean(answer.f1 for answer in answers_of_system(system))
 
 
-SCHOLARS_RUN = 5
-"""The only one of the runs over the graph scholars; the others are over films."""
-FIRST_WRONG_AGENTS: dict[int, tuple[str, ...]] = {
-    1: ("rephraser", "vertex_selection"),
-    2: ("qir",),
-    3: ("translator",),
-    4: ("qir",),
-    5: ("qir", "query_generator"),
-}
-"""The agents of the first wrong steps of each run in recordings/lost/chatty_kg, by its number.
-
-There is one for each repair that experts would make.
-"""
+LOST_RUNS: list[dict[str, Any]] = disk.read_table("labs/right_answers.toml")["lost_runs"]
+"""What is known of each run in recordings/lost/chatty_kg."""
 
 
 def open_lost_run(number: int) -> Run:
@@ -143,8 +133,8 @@ def open_lost_run(number: int) -> Run:
     ``number`` is 1 to 5. After an edit, new calls go to the sample graph and to the model
     ``rules``.
     """
-    graph = "scholars" if number == SCHOLARS_RUN else "films"
-    return recording(f"lost/chatty_kg/{number}", kg=open_sample(graph), model="rules")
+    graph = open_sample(LOST_RUNS[number - 1]["sample"])
+    return recording(f"{LOST_FOLDER}/chatty_kg/{number}", kg=graph, model="rules")
 
 
 def set_triples(run: Run, triples: Iterable[tuple[str, str, str]], target: str = "?answer") -> None:

@@ -24,7 +24,7 @@ from kgwb.labs.changed_graphs import (
 from kgwb.labs.material import REPLIES, QirReply, TripleReply
 from kgwb.labs.recorded import (
     F1_TOLERANCE,
-    FIRST_WRONG_AGENTS,
+    LOST_RUNS,
     answers_of_system,
     load_questions,
     mean_f1,
@@ -276,13 +276,13 @@ def find_blamed_agent() -> Choice:
     The lost answers are Chatty-KG's recorded questions with an F1 below 1, and the runs of lab 1. A run that
     can be blamed on several agents counts for one of them, so that several numbers are right.
     """
-    blamed = list(FIRST_WRONG_AGENTS.values())
+    blamed = [lost["first_wrong"] for lost in LOST_RUNS]
     for recorded in answers_of_system("chatty_kg"):
         if recorded.f1 < 1:
-            blamed.append((_blamed_agent(recorded.run),))
+            blamed.append([_blamed_agent(recorded.run)])
     counts = Counter(agents[0] for agents in blamed)
     [(agent, _)] = counts.most_common(1)
-    surely = blamed.count((agent,))
+    surely = blamed.count([agent])
     perhaps = sum(agent in agents for agents in blamed)
     system = open_lost_run(1).system
     names = [spec.name for spec in system.agents]
