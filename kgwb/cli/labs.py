@@ -121,7 +121,7 @@ class LabsCommand:
         """
         points = parse_points(parse_assignments(self.points, POINTS_SYNTAX))
         due = parse_due(self.due) if self.due else None
-        by_hand = HandGrades(self.by_hand) if self.by_hand else None
+        by_hand = HandGrades(self.by_hand)
         grading = Grading(points, due, self.late_percent, by_hand)
         roster = Roster(self.roster) if self.roster else None
         if self.grades and roster is None:
@@ -140,7 +140,7 @@ class LabsCommand:
             skipped={path.resolve() for path in own_files if path},
         )
         print(*collected, sep="\n")
-        if by_hand:
+        if self.by_hand:
             print(*by_hand.list_tables(), sep="\n")
         if self.feedback:
             count = save_student_pages(collected, self.feedback, by_hand)

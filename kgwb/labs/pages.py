@@ -76,7 +76,7 @@ def render_class_page(collected: Sequence[CollectedHandIns], grading: Grading | 
 # --- what students get back
 
 
-def render_student_page(lab: Lab, work: Submission, by_hand: HandGrades | None) -> str:
+def render_student_page(lab: Lab, work: Submission, by_hand: HandGrades) -> str:
     """Render what a student gets back, as a complete HTML document in the language of the lab.
 
     It has the table of the tasks, in which one that is found wrong again is not solved, and for each
@@ -91,18 +91,14 @@ def render_student_page(lab: Lab, work: Submission, by_hand: HandGrades | None) 
     for name, task in lab.tasks.items():
         progress = work.hand_in.progress(name)
         answer = OpenAnswer.of_progress(name, progress)
-        grades = by_hand.of_answer(answer) if by_hand else []
+        grades = by_hand.of_answer(answer)
+        feedback = Feedback(task, "wrong", work.disagreements.get(name, progress.remark))
         if work.is_solved(name):
-            lesson = task.describe_lesson(answer.answer)
-            feedback = Feedback(task, "right", lesson)
-        else:
-            remark = work.disagreements.get(name, progress.remark)
-            feedback = Feedback(task, "wrong", remark)
+            feedback = Feedback(task, "right", task.describe_lesson(answer.answer))
         if progress.tries or grades:
             by_criterion = zip(*(grade.points for grade in grades), strict=False)
             points = zip(task.rubric.items(), map(fmean, by_criterion), strict=False)
-            comments = [grade.comment for grade in grades]
-            tasks.append((feedback, list(points), comments))
+            tasks.append((feedback, list(points), grades))
     return h.render_template(
         "labs/templates/feedback.html",
         title=describe_lab(lab),
@@ -116,7 +112,7 @@ def render_student_page(lab: Lab, work: Submission, by_hand: HandGrades | None) 
 
 
 def save_student_pages(
-    collected: Sequence[CollectedHandIns], folder: Path, by_hand: HandGrades | None
+    collected: Sequence[CollectedHandIns], folder: Path, by_hand: HandGrades
 ) -> int:
     """Write the page of each student to a folder, and return how many there are.
 

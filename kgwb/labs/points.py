@@ -17,7 +17,6 @@ from kgwb.labs.tasks import Lab
 from kgwb.text import pluralize, quote_cell, single_line
 
 DEFAULT_POINTS = 1.0
-LATE_WORDS = ("no", "yes")
 
 
 def parse_points(assignments: Mapping[str, str]) -> dict[str, float]:
@@ -63,7 +62,7 @@ class Grading:
     """When hand-ins were due; None if that does not matter."""
     late_percent: float = 0.0
     """What is taken off the points of a late hand-in for each day that has begun since then."""
-    by_hand: HandGrades | None = None
+    by_hand: HandGrades = field(default_factory=HandGrades)
     """Points that were given by hand, which count in place of those of a solved task."""
 
     def __post_init__(self) -> None:
@@ -92,8 +91,6 @@ class Grading:
 
     def points_by_hand(self, work: Submission, task: str) -> float | None:
         """Return the points that people gave a hand-in for a task; None if nobody did."""
-        if self.by_hand is None:
-            return None
         progress = work.hand_in.progress(task)
         answer = OpenAnswer.of_progress(task, progress)
         return self.by_hand.points_of(answer)
@@ -171,7 +168,7 @@ def _make_row(
         "total": f"{grading.total_of(lab, work):g}",
         "tries": sum(task.tries for task in progress),
         "hints": sum(task.hints for task in progress),
-        "late": LATE_WORDS[min(days_late, 1)] if days_late is not None else "",
+        "late": {None: "", 0: "no"}.get(days_late, "yes"),
         "time": work.when,
         "version": work.hand_in.kgwb_version,
         "file": work.place,

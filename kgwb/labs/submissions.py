@@ -29,8 +29,6 @@ from kgwb.labs.rows import Submission, group
 from kgwb.labs.tasks import LabOpener
 from kgwb.text import look_of
 
-MAX_MEMBERS = 5_000
-"""Files of a zip that are looked at."""
 MAX_NESTED_BYTES = 20_000_000
 """The greatest size of a zip within a zip."""
 MIN_CLASS_NAMES = 3
@@ -84,10 +82,7 @@ def read_submissions(
     times = {}
     with disk.os_errors_as_input_error(f"cannot read {folder}", hint):
         root = folder.resolve()
-        paths: Iterable[Path] = [root]
-        if root.is_dir():
-            paths = _list_folder(root)
-        for path in paths:
+        for path in _list_paths(root):
             if not {path, *path.parents}.isdisjoint(skipped):
                 continue
             for file in _read_path(path, root):
@@ -129,17 +124,17 @@ def _parse_file(file: Submission, open_lab: LabOpener) -> Submission:
 # Reading files
 
 
-def _list_folder(folder: Path) -> Iterator[Path]:
-    """Yield the files below a folder, links among them, and the folders without files, sorted by name.
+def _list_paths(path: Path) -> list[Path]:
+    """Return the files at or below a path, links among them, and the folders without files.
 
     Raises OSError for what cannot be listed.
     """
-    for path in sorted(folder.iterdir()):
-        if _is_shown(path.name):
-            inside = []
-            if path.is_dir() and not path.is_symlink():
-                inside = list(_list_folder(path))
-            yield from inside or [path]
+    inside = []
+    if path.is_dir() and not path.is_symlink():
+        for entry in path.iterdir():
+            if _is_shown(entry.name):
+                inside += _list_paths(entry)
+    return inside or [path]
 
 
 def _is_shown(name: str) -> bool:
@@ -149,17 +144,18 @@ def _is_shown(name: str) -> bool:
 
 def _read_path(path: Path, root: Path) -> Iterator[Submission]:
     """Yield what is at a path on the disk, as ``_read_file`` does. What is no regular file is not opened."""
-    place = root.name
-    if path != root:
-        place = path.relative_to(root).as_posix()
+    place = path.relative_to(root).as_posix()
+    if path == root:
+        place = root.name
     status = path.lstat()
     changed = _format_time(datetime.fromtimestamp(status.st_mtime, UTC))
+    found = Submission(place, changed=changed)
     if stat.S_ISREG(status.st_mode):
-        yield from _read_file(Submission(place, changed=changed), lambda: path.open("rb"))
-    elif stat.S_ISDIR(status.st_mode):
+        yield from _read_file(found, lambda: path.open("rb"))
+    elif not stat.S_ISDIR(status.st_mode):
+        yield replace(found, problem="it is a link or no regular file")
+    elif path != root:
         yield Submission(f"{place}/")
-    else:
-        yield Submission(place, changed=changed, problem="it is a link or no regular file")
 
 
 def _read_file(
@@ -198,9 +194,9 @@ def _read_file(
 
 
 def _read_zip(source: IO[bytes], found: Submission, zips: int) -> Iterator[Submission]:
-    """Yield the first MAX_MEMBERS files in a zip, and its folders without files, also the zip as a whole.
+    """Yield the files in a zip, and its folders without files, also the zip as a whole.
 
-    If not all can be read, ``found``, the zip, is yielded with that problem. A zip can have several
+    If it cannot be read, ``found``, the zip, is yielded with that problem. A zip can have several
     files of one name: a number is added to the names of the later ones.
     """
     folders = {PurePosixPath()}
@@ -208,10 +204,7 @@ def _read_zip(source: IO[bytes], found: Submission, zips: int) -> Iterator[Submi
     files: set[PurePosixPath] = set()
     try:
         with ZipFile(source) as archive:
-            if len(archive.infolist()) > MAX_MEMBERS:
-                problem = f"only its first {MAX_MEMBERS:,} files were read"
-                yield replace(found, problem=problem)
-            for member in archive.infolist()[:MAX_MEMBERS]:
+            for member in archive.infolist():
                 path = PurePosixPath(member.filename.lstrip("/"))
                 shown = PurePosixPath(*takewhile(_is_shown, path.parts))
                 filled.update(shown.parents)
