@@ -88,15 +88,12 @@ class LabWork:
             progress.first_agent = find_first_agent(answer, answer.overrides)
         if not problem or progress.state != "solved":
             progress.data = stored
-        if not problem:
-            progress.state = "solved"
-        elif progress.state == "open":
-            progress.state = "tried"
+            progress.state = "tried" if problem else "solved"
         progress.tries += 1
-        answers = [*progress.answers, _answer_to_text(answer, stored)]
-        progress.answers = answers[-MAX_STORED_ANSWERS:]
-        times = [*progress.times, utc_now()]
-        progress.times = times[-MAX_STORED_ANSWERS:]
+        progress.answers.append(_answer_to_text(answer, stored))
+        progress.times.append(utc_now())
+        for kept in (progress.answers, progress.times):
+            del kept[:-MAX_STORED_ANSWERS]
         progress.remark = _truncate(problem)
         self._write(self.path)
         if problem:
@@ -113,8 +110,7 @@ class LabWork:
         asked, progress = self._open(task)
         progress.discussion = _truncate(str(text))
         self._write(self.path)
-        kept = asked.texts.get("feedback.kept")
-        return Feedback(asked, "hint", kept)
+        return Feedback(asked, "hint", asked.texts.get("feedback.kept"))
 
     def try_live(
         self,
@@ -142,17 +138,14 @@ class LabWork:
         said. Raises InputError if there is no such task, or if the file cannot be written.
         """
         asked, progress = self._open(task)
-        number = min(progress.hints + 1, len(asked.hints))
+        total = len(asked.hints)
+        number = min(progress.hints + 1, total)
         progress.hints = number
         self._write(self.path)
-        if not asked.hints:
-            return Feedback(asked, "hint", asked.texts.get("feedback.no-hints"))
-        text = asked.texts.get(
-            "feedback.hint",
-            number=number,
-            total=len(asked.hints),
-            hint=asked.hints[number - 1],
-        )
+        text = asked.texts.get("feedback.no-hints")
+        if total:
+            hint = asked.hints[number - 1]
+            text = asked.texts.get("feedback.hint", number=number, total=total, hint=hint)
         return Feedback(asked, "hint", text)
 
     def text(self, key: str) -> str:

@@ -249,24 +249,19 @@ def check_answer(task: Task, answer: object) -> str:
     texts = task.texts
     if isinstance(answer, str) and len(answer) > MAX_CHECKED_CHARS:
         return texts.get("answer.too-long", number=len(answer), most=MAX_CHECKED_CHARS)
-    if task.answer_type is Run:
-        if not isinstance(answer, Run):
-            return texts.get("answer.no-run", type=type(answer).__name__)
-        typed_answer: Any = answer
-    else:
-        try:
-            typed_answer = read_value(task, answer)
-        except ValueError as exc:
-            if isinstance(exc, ValidationError):
-                answer = exc.errors()[0]["input"]
-            example = f"{task.name}.example"
-            if not texts.has(example):
-                example, _ = FORMS.get(task.answer_type, OTHER_FORM)
-            return texts.get(
-                "answer.unread", part=shorten(repr(answer)), example=texts.get(example)
-            )
+    if task.answer_type is Run and not isinstance(answer, Run):
+        return texts.get("answer.no-run", type=type(answer).__name__)
     try:
-        return texts.get(task.check(typed_answer))
+        value = read_value(task, answer)
+    except ValueError as exc:
+        if isinstance(exc, ValidationError):
+            answer = exc.errors()[0]["input"]
+        example = f"{task.name}.example"
+        if not texts.has(example):
+            example, _ = FORMS.get(task.answer_type, OTHER_FORM)
+        return texts.get("answer.unread", part=shorten(repr(answer)), example=texts.get(example))
+    try:
+        return texts.get(task.check(value))
     except KgwbError as exc:
         return texts.get("answer.error", error=exc)
     except Exception as exc:
@@ -282,9 +277,11 @@ def read_value(task: Task, answer: object) -> Any:
     So a list, a tuple and a set are the same, and an IRI of a graph is a text. A text may be given for
     the numbers or names in it, or for the list that it writes, and a single value for a list of it. For
     names, the word for "and" in the language counts as a comma. A dictionary is read as a triple by its
-    keys, or, where the reply of a model is expected, as its JSON. Raises ValueError for an answer that
-    has no JSON form, or is of another type.
+    keys, or, where the reply of a model is expected, as its JSON. A run is returned as it is. Raises
+    ValueError for an answer that has no JSON form, or is of another type.
     """
+    if task.answer_type is Run:
+        return answer
     data = _to_json_data(answer)
     if isinstance(data, str) and task.answer_type not in TEXTS:
         data = _read_literal(data)

@@ -43,10 +43,7 @@ def collect_hand_ins(
     for submission in group(files, lambda file: file.student_id or file.place):
         rows += _make_rows(submission)
     if roster:
-        for place, row in enumerate(rows):
-            student = roster.find(row.student_id, row.student_name, row.hand_in.student)
-            rows[place] = replace(row, listed=student)
-
+        rows = [replace(row, listed=roster.find(*row.names)) for row in rows]
     missing = [row for row in rows if row.is_missing]
     labs = {row.hand_in.kgwb_lab for row in rows if not row.is_missing}
     collected = []
@@ -110,7 +107,7 @@ def _hide(work: Submission, pseudonyms: Pseudonyms | None) -> Submission:
     """
     if pseudonyms is None:
         return work
-    student = pseudonyms.of_student(work.student or work.place, work.student_id)
+    student = pseudonyms.of_student(work.shown_name, work.student_id)
     others = []
     for other in work.others:
         place = pseudonyms.of_file(other.place)
@@ -151,11 +148,7 @@ def _collect_lab(
                 remarks.append(remark_on([last], text))
     named = _with_distinct_names(latest)
     if check:
-        found = check_again(lab, [work.hand_in for work in named])
-        checked = []
-        for work, disagreements in zip(named, found, strict=True):
-            checked.append(replace(work, disagreements=disagreements))
-        named = checked
+        named = check_again(lab, named)
     remarks += _remark_on_alike(named)
     remarks += find_copies(lab, named)
     for work in named:
@@ -219,7 +212,7 @@ def _remark_on_alike(works: Sequence[Submission]) -> list[Remark]:
     Empty if all are distinct.
     """
     remarks = []
-    for alike in group(works, lambda work: _look(work.student) or work.place):
+    for alike in group(works, lambda work: _look(work.shown_name)):
         if len(alike) > 1:
             text = f"{len(alike)} hand-ins have one name"
             remarks.append(remark_on(alike, text))
@@ -236,20 +229,11 @@ def _with_distinct_names(works: Sequence[Submission]) -> list[Submission]:
     A name that several works have is followed by the file's path in brackets. A hand-in without a
     name gets the path.
     """
-
-    short = []
-    long = []
-    for work in works:
-        name = work.student
-        if not _look(name):
-            name = work.place
-        short.append(name)
-        long.append(f"{name} ({work.place})")
+    short = [work.shown_name for work in works]
+    long = [f"{work.shown_name} ({work.place})" for work in works]
     forms = (short.__getitem__, long.__getitem__)
     names = tell_apart(range(len(works)), forms, fold_case=True)
-    named = []
-    for number, work in enumerate(works):
-        named.append(replace(work, name=names[number]))
+    named = [replace(work, name=names[number]) for number, work in enumerate(works)]
     return sorted(named, key=lambda work: (work.name.casefold(), work.name))
 
 

@@ -29,6 +29,7 @@ from kgwb.errors import InputError
 from kgwb.kg.parser_process import set_resource_limit
 from kgwb.labs.answers import CheckFailedError, StoredAnswer, check_stored_answer
 from kgwb.labs.hand_ins import HandIn
+from kgwb.labs.rows import Submission
 from kgwb.labs.tasks import Lab, Task, load_lab
 
 ANSWER_TIMEOUT_S = 60
@@ -171,15 +172,15 @@ START_TIMEOUT_S = 120.0
 """Seconds for the start of a process and what all checks need."""
 
 
-def check_again(lab: Lab, hand_ins: Sequence[HandIn]) -> list[dict[str, str]]:
-    """Check the stored answers of a class again, in processes of their own, and return where states disagree.
+def check_again(lab: Lab, works: Sequence[Submission]) -> list[Submission]:
+    """Check the stored answers of a class again, in processes of their own, and return the works with the result.
 
-    For each hand-in, in order, there is a dictionary: by task, why its state in the file is not
-    that of its answer; empty if all agree. A task without a stored answer counts only if it is
+    The ``disagreements`` of a work say, by task, why its state in the file is not that of its
+    answer; they are empty if all agree. A task without a stored answer counts only if it is
     solved in the file: it is a disagreement then. So is an answer whose check exceeds its limits,
     also at a second turn. Raises InputError if no process can be started.
     """
-    answers_of = [_answers_of(lab, hand_in) for hand_in in hand_ins]
+    answers_of = [_answers_of(lab, work.hand_in) for work in works]
     answers = list(dict.fromkeys(chain.from_iterable(answers_of)))
     batches = [answers, answers]  # a second turn for those that other answers had left no memory
     if not hasattr(os, "fork"):
@@ -189,11 +190,12 @@ def check_again(lab: Lab, hand_ins: Sequence[HandIn]) -> list[dict[str, str]]:
         unchecked = [answer for answer in dict.fromkeys(batch) if answer not in results]
         if unchecked:
             results |= _run_process(lab, unchecked)
-    found = []
-    for hand_in, of_student in zip(hand_ins, answers_of, strict=True):
+    checked = []
+    for work, of_student in zip(works, answers_of, strict=True):
         by_task = {answer.task: results.get(answer) for answer in of_student}
-        found.append(_compare_states(lab, hand_in, by_task))
-    return found
+        disagreements = _compare_states(lab, work.hand_in, by_task)
+        checked.append(replace(work, disagreements=disagreements))
+    return checked
 
 
 def _answers_of(lab: Lab, hand_in: HandIn) -> list[Answer]:

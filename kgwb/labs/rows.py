@@ -14,7 +14,7 @@ from kgwb.labs.hand_ins import HandIn
 from kgwb.labs.roster import RosterStudent
 from kgwb.labs.tasks import STAGES, Lab, Stage
 from kgwb.records import frozen
-from kgwb.text import pluralize, single_line
+from kgwb.text import look_of, pluralize, single_line
 
 T = TypeVar("T")
 NO_LAB = 0
@@ -82,11 +82,21 @@ class Submission:
         return self.hand_in.work_id or self.place
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """What the student is called by the platform or folder, as id and as name, and by the file."""
+        return (self.student_id, self.student_name, self.hand_in.student)
+
+    @property
     def student(self) -> str:
         """The student's name: as the class's list, the file, the platform or the folder says it; may be empty."""
         if self.listed:
             return self.listed.name
-        return self.hand_in.student or self.student_name or self.student_id
+        return next(filter(look_of, reversed(self.names)), "")
+
+    @property
+    def shown_name(self) -> str:
+        """The student's name; of a student without one, the path of the file."""
+        return self.student or self.place
 
     @property
     def when(self) -> str:
