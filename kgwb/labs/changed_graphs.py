@@ -21,7 +21,7 @@ from kgwb.errors import KgwbError, OverrideError
 from kgwb.kg import Graph
 from kgwb.kg.local import LocalGraph
 from kgwb.labs.answers import NEGATION
-from kgwb.labs.recorded import set_triples
+from kgwb.labs.recorded import answer_labels, set_triples
 from kgwb.labs.tasks import TriedQuestion, open_sample
 from kgwb.labs.texts import Problem, say
 from kgwb.records import to_data
@@ -95,13 +95,6 @@ def change_sample(sample: str, update: str) -> Graph:
     return cast(LocalGraph, open_sample(sample)).updated(PREFIXES + update)
 
 
-def answer_labels(run: Run) -> set[str]:
-    """Return the labels of a run's answer; empty without an answer."""
-    if not run.answer:
-        return set()
-    return set(run.answer.labels)
-
-
 def judge_live(run: Run, right_labels: set[str]) -> TriedQuestion:
     """Execute a run, and return its answer, the attempts of the QIR agent, and whether the labels are right.
 
@@ -147,10 +140,13 @@ def list_triples(run: Run) -> str:
     return ", ".join(map(str, run.output("qir").facts)) or "–"
 
 
-def find_unknowns(*terms: str) -> list[str]:
-    """Return those of some terms of triples that are unknowns, without spaces around them."""
-    stripped = map(str.strip, terms)
-    return [term for term in stripped if term.startswith("?")]
+def find_unknowns(*triples: tuple[str, str, str]) -> list[str]:
+    """Return the ends of triples that are unknowns, without spaces around them, each as often as it is an end."""
+    unknowns = []
+    for subject, _, object_ in triples:
+        ends = (subject.strip(), object_.strip())
+        unknowns += [end for end in ends if end.startswith("?")]
+    return unknowns
 
 
 def split_words(name: str) -> str:
@@ -275,14 +271,12 @@ class Triples:
         """
         if not self.right.relations:
             return ""
-        unknowns: list[str] = []
-        for subject, _, object_ in self.facts:
-            unknowns += find_unknowns(subject, object_)
+        unknowns = find_unknowns(*self.facts)
         for fact in self.facts:
-            subject, _, object_ = fact
-            for unknown in find_unknowns(subject, object_):
+            for unknown in find_unknowns(fact):
                 if unknowns.count(unknown) == 1 and unknown.casefold() not in self.ranks:
                     return say("result.other-relation", triple=fact)
+            subject, _, object_ = fact
             asked = self.find_asked(subject, object_)
             if asked and self.find_meaning(*fact) not in ("", asked):
                 return say("result.other-relation", triple=fact)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from functools import cache, partial
+from functools import partial
+from itertools import chain
 from typing import Any
 
 from rdflib import URIRef
@@ -114,14 +115,10 @@ def check_triples(facts: AnswerTriples) -> Problem:
     The feedback on triples without an answer names the first one that alone has none.
     """
     facts = [(subject.strip(), relation.strip(), end.strip()) for subject, relation, end in facts]
-    ends: list[str] = []
-    for subject, _, end in facts:
-        ends += (subject, end)
-    unknowns = set(find_unknowns(*ends))
-    problem = _find_form_problem(facts, ends, unknowns)
+    problem = _find_form_problem(facts)
     if problem:
         return problem
-    [unknown] = unknowns
+    unknown = find_unknowns(*facts)[0]
     run = _run_with_triples(TWO_FILMS_QUESTION, facts, unknown)
     judged = judge_triples(run)
     if judged is not None:
@@ -134,18 +131,16 @@ def check_triples(facts: AnswerTriples) -> Problem:
     return _compare_answer(run, RIGHT_ANSWERS[TWO_FILMS_QUESTION].labels)
 
 
-def _find_form_problem(facts: AnswerTriples, ends: list[str], unknowns: set[str]) -> Problem:
-    """Return "" if no part of a triple is empty, both persons are ends, and one unknown is in each, else feedback.
-
-    ``ends`` are the subjects and objects of the triples; those that are ``unknowns`` begin with "?".
-    """
+def _find_form_problem(facts: AnswerTriples) -> Problem:
+    """Return "" if no part of a triple is empty, both persons are named, and one unknown is in each, else feedback."""
     for fact in facts:
         if not all(fact):
             return say("1.3.no-part", triple=fact)
-    names = {" ".join(end.casefold().split()) for end in ends}
+    names = {" ".join(part.casefold().split()) for part in chain.from_iterable(facts)}
     for name in RIGHT_ANSWERS[TWO_FILMS_QUESTION].names:
         if name not in names:
             return say("1.3.no-name", name=name.title())
+    unknowns = set(find_unknowns(*facts))
     if not unknowns:
         return "1.3.no-unknown"
     if len(unknowns) > 1:
@@ -243,7 +238,7 @@ def _find_film_problem(rows: Sequence[Sequence[Any]], film: str, sparql: str) ->
     if len(rows) > 1:
         return say("1.6.rows", number=len(rows))
     cells = [str(cell) for cell in rows[0] if cell is not None]
-    named = {end for end, names in _name_films().items() if names.intersection(cells)}
+    named = _find_films(cells)
     if named == {film}:
         return ""
     if film in named:
@@ -253,23 +248,19 @@ def _find_film_problem(rows: Sequence[Sequence[Any]], film: str, sparql: str) ->
     return "1.6.other-film"
 
 
-@cache
-def _name_films() -> dict[str, set[str]]:
-    """Return the IRI and the labels of each film by Stanley Kubrick, by the end of its IRI."""
-    names: dict[str, set[str]] = {}
-    films = open_sample("films").select(FILM_LABELS)
-    for film, label in films.rows:
-        iri = str(film)
-        end = iri.removeprefix(FILMS_NAMESPACE)
-        of_film = names.setdefault(end, {iri, end.replace("_", " ")})
-        of_film.add(str(label))
-    return names
+def _find_films(names: Sequence[str]) -> set[str]:
+    """Return the films by Stanley Kubrick that have a label or an IRI among some texts, each as the end of its IRI."""
+    films = open_sample("films")
+    named = set(map(expand_iri, names))
+    for vertices in films.exact(names).values():
+        named.update(map(str, vertices))
+    directed = {str(film) for (film,) in films.select(KUBRICK_FILMS).rows}
+    return {iri.removeprefix(FILMS_NAMESPACE) for iri in named & directed}
 
 
-FILM_LABELS = f"""PREFIX fl: <{FILMS_NAMESPACE}>
-SELECT ?film ?label WHERE {{
-  ?film fl:director fl:Stanley_Kubrick ; <http://www.w3.org/2000/01/rdf-schema#label> ?label
-}}"""
+KUBRICK_FILMS = (
+    f"SELECT ?film {{ ?film <{FILMS_NAMESPACE}director> <{FILMS_NAMESPACE}Stanley_Kubrick> }}"
+)
 
 
 def _add_repair_task(number: int, lost: dict[str, Any]) -> None:

@@ -40,8 +40,8 @@ class RecordedAnswer:
     name: str
     """The name of the recording, such as "films/dog/3"."""
     question: str
-    labels: frozenset[str]
-    gold_labels: frozenset[str]
+    labels: set[str]
+    gold_labels: set[str]
     totals: Totals
     f1: float
     """F1 of the values, 0 to 1. It is 1 if there are no values and no gold values.
@@ -99,17 +99,21 @@ def answers_of_system(system: str) -> tuple[RecordedAnswer, ...]:
         name = f"{graph}/{system}/{number}"
         run = recording(name)
         row = load_questions(graph)[int(number) - 1]
-        labels = run.answer.labels if run.answer else ()
         answer = RecordedAnswer(
             name,
             question=row["question"],
-            labels=frozenset(labels),
-            gold_labels=frozenset(row["answer_labels"]),
+            labels=answer_labels(run),
+            gold_labels=set(row["answer_labels"]),
             totals=run.totals,
             f1=score_answers(answer_to_strings(run.answer), row["answers"]).f1,
         )
         answers.append(answer)
     return tuple(answers)
+
+
+def answer_labels(run: Run) -> set[str]:
+    """Return the labels of a run's answer; empty without an answer."""
+    return set(run.answer.labels) if run.answer else set()
 
 
 def lost_runs() -> list[Run]:

@@ -7,9 +7,15 @@ from functools import cache
 from statistics import median
 
 from kgwb.labs.answers import AnswerTriples, NamedChoice, NamedNumber
-from kgwb.labs.changed_graphs import answer_labels, expand_iri, judge_live
+from kgwb.labs.changed_graphs import expand_iri, judge_live
 from kgwb.labs.material import CLAIMS
-from kgwb.labs.recorded import F1_TOLERANCE, answers_of_system, mean_f1, recorded_systems
+from kgwb.labs.recorded import (
+    F1_TOLERANCE,
+    answer_labels,
+    answers_of_system,
+    mean_f1,
+    recorded_systems,
+)
 from kgwb.labs.tasks import Choice, Lab, TriedQuestion, open_sample
 from kgwb.labs.texts import Problem, say
 from kgwb.llm import ChatModel
@@ -112,10 +118,9 @@ def check_muted_triples(triples: AnswerTriples) -> Problem:
             return "3.5.no-support"
         muted[known[key]] = None
     remaining = _run_to_mute().mute(*muted).go()
-    left = remaining.answer
-    labels = left.labels if left else ()
-    if set(labels) != {REMAINING_LABEL}:
-        return say("3.5.left", labels=", ".join(labels) or say("result.nothing"))
+    labels = answer_labels(remaining)
+    if labels != {REMAINING_LABEL}:
+        return say("3.5.left", labels=", ".join(sorted(labels)) or say("result.nothing"))
     if len(muted) >= len(answer.values):
         return "3.5.fewer"
     return ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 
 from pydantic import BaseModel
@@ -16,7 +16,6 @@ from kgwb.labs.changed_graphs import (
     DATA,
     RIGHT_ANSWERS,
     Triples,
-    answer_labels,
     find_unknowns,
     judge_live,
     judge_triples,
@@ -25,6 +24,7 @@ from kgwb.labs.material import REPLIES, QirReply, TripleReply
 from kgwb.labs.recorded import (
     F1_TOLERANCE,
     LOST_RUNS,
+    answer_labels,
     answers_of_system,
     load_questions,
     mean_f1,
@@ -72,11 +72,8 @@ def try_prompt(text: str, model: ChatModel | str) -> list[TriedQuestion]:
     """
     questions = load_questions("films")
     rows = [questions[place] for place in TRIED_QUESTIONS]
-    tried = []
-    for row in rows:
-        result = _try_question(text, model, row["question"], row["answer_labels"])
-        tried.append(result)
-    return tried
+    right = {row["question"]: row["answer_labels"] for row in rows}
+    return _try_questions(text, model, right)
 
 
 def try_misleading_prompt(text: str, model: ChatModel | str) -> list[TriedQuestion]:
@@ -84,24 +81,25 @@ def try_misleading_prompt(text: str, model: ChatModel | str) -> list[TriedQuesti
 
     Raises what ``try_prompt`` raises.
     """
-    right = RIGHT_ANSWERS[MUSIC_QUESTION]
-    return [_try_question(text, model, right.question, right.labels)]
+    right_labels = RIGHT_ANSWERS[MUSIC_QUESTION].labels
+    return _try_questions(text, model, {MUSIC_QUESTION: right_labels})
 
 
-def _try_question(
-    text: str,
-    model: ChatModel | str,
-    question: str,
-    right_labels: Iterable[str],
-) -> TriedQuestion:
-    """Ask a question with the student's prompt for the QIR agent, and judge the answer.
+def _try_questions(
+    text: str, model: ChatModel | str, right_labels: Mapping[str, Iterable[str]]
+) -> list[TriedQuestion]:
+    """Ask questions with the student's prompt for the QIR agent, and judge the answers.
 
-    The QIR agent asks ``model``; all others use ``rules``. Raises PromptError if ``text`` is not a valid
-    prompt file.
+    ``right_labels`` are by question. The QIR agent asks ``model``; all others use ``rules``. Raises
+    PromptError if ``text`` is not a valid prompt file.
     """
-    workbench = Workbench(open_sample("films"), "rules", models={"qir": open_model(model)})
-    run = workbench.begin(question).edit_prompt("chatty_kg/qir", text)
-    return judge_live(run, set(right_labels))
+    models = {"qir": open_model(model)}
+    tried = []
+    for question, labels in right_labels.items():
+        run = Workbench(open_sample("films"), "rules", models=models).begin(question)
+        run.edit_prompt("chatty_kg/qir", text)
+        tried.append(judge_live(run, set(labels)))
+    return tried
 
 
 @LAB.task(
@@ -330,7 +328,7 @@ def _find_field_problem(question: str, reply: str) -> Problem:
     fields = QirReply.model_validate(find_json(reply).values[0])
     unknowns: set[str] = set()
     for triple in fields.triples:
-        unknowns.update(find_unknowns(triple.subject, triple.object))
+        unknowns.update(find_unknowns((triple.subject, triple.predicate, triple.object)))
     entities = {entity.strip().casefold() for entity in fields.entities}
     foreign = {entity for entity in entities if entity not in question.casefold()}
     problems: dict[str, set[str]] = {
