@@ -24,16 +24,17 @@ from kgwb.errors import GraphError, InputError
 from kgwb.kg import GraphSource, open_kg
 from kgwb.kg.base import Graph, ResultSet, Vocabulary
 from kgwb.kg.queries import find_support_by_row
-from kgwb.kg.sparql import is_query, validate_query, without_fence
+from kgwb.kg.sparql import is_query, without_fence
 from kgwb.llm.base import ChatReply, parse_token_count
 from kgwb.records import JsonObject, Record, Sparql, frozen, one_line
 from kgwb.run import Run
 from kgwb.run.answers import Answer, Dialogue, Value, with_display_names
+from kgwb.run.ask import execute_sparql
 from kgwb.run.record import DAMAGED_FILE_ERRORS, End, Header, SavedRun
 from kgwb.run.run import read_only_run_of
 from kgwb.run.spans import NAMES
 from kgwb.run.steps import RESULT_TYPES, TRACED_QUERY, Call, Totals, call_key
-from kgwb.terms import Term, Triples
+from kgwb.terms import Term
 from kgwb.text import list_first, mask_data, mask_text, shorten, single_line, text_or_json
 
 HINT = "name a file of OTLP JSON, as kgwb export and OpenTelemetry's file exporters write it"
@@ -947,36 +948,29 @@ def add_queries(run: Run, spans: Sequence[Span], kg: Graph | None) -> None:
 def _execute(kg: Graph, sparql: str) -> Answer:
     """Execute a SELECT or ASK on a graph, and return the result as an answer with its support.
 
-    Each row is a value: its first cell that is bound. Raises GraphError if the query is refused,
-    rejected, too slow, or has another form.
+    Each row is a value: its first cell that is bound. The answer is a table with columns if there
+    are several variables. A true ASK has the triples of one solution. Raises GraphError if the
+    query is refused, rejected, too slow, or has another form.
     """
-    if validate_query(sparql, "select", "ask").form == "ask":
-        return _execute_ask(kg, sparql)
-    result = kg.select(sparql)
+    result = execute_sparql(kg, sparql)
+    if not isinstance(result, ResultSet):
+        support = find_support_by_row(kg, sparql, (), ()) if result else {}
+        truth = Value(rdflib.Literal(result), str(result).lower(), support.get((), ()))
+        return with_display_names(kg, Answer("boolean", (truth,), (sparql,)))
+
     support = find_support_by_row(kg, sparql, result.variables, result.rows)
+    columns = tuple(result.variables)
+    if len(columns) == 1:
+        columns = ()
     values = []
     for row in result.rows:
         cells = [cell for cell in row if cell is not None]
         if cells:
-            first = cells[0]
-            values.append(Value(first, str(first), support.get(row, ()), row))
-    answer = _answer_of_rows(result, values, sparql)
+            kept_row = row if columns else ()
+            values.append(Value(cells[0], str(cells[0]), support.get(row, ()), kept_row))
+    reason = "" if values else "the query has no rows"
+    answer = Answer("list", tuple(values), (sparql,), reason=reason, columns=columns)
     return _with_labels(kg, answer)
-
-
-def _answer_of_rows(result: ResultSet, values: Sequence[Value], sparql: str) -> Answer:
-    """Return an answer of the kind "list" with these values; without any, the reason says so.
-
-    It is a table with columns if the result has several variables.
-    """
-    columns = tuple(result.variables)
-    if len(columns) == 1:
-        columns = ()
-        values = [replace(value, row=()) for value in values]
-    reason = ""
-    if not values:
-        reason = "the query has no rows"
-    return Answer("list", tuple(values), (sparql,), reason=reason, columns=columns)
 
 
 def _with_labels(kg: Graph, answer: Answer) -> Answer:
@@ -991,16 +985,3 @@ def _with_labels(kg: Graph, answer: Answer) -> Answer:
         label = names.get(value.term, value.label)
         values.append(replace(value, label=label))
     return replace(named, values=tuple(values))
-
-
-def _execute_ask(kg: Graph, sparql: str) -> Answer:
-    """Return the truth value of an ASK as an answer; if true, with one solution's triples."""
-    is_true = kg.ask(sparql)
-    support: Triples = ()
-    if is_true:
-        by_row = find_support_by_row(kg, sparql, (), ())
-        support = by_row.get((), ())
-    truth = rdflib.Literal(is_true)
-    value = Value(truth, str(is_true).lower(), support)
-    answer = Answer("boolean", (value,), (sparql,))
-    return with_display_names(kg, answer)
