@@ -24,7 +24,7 @@ from kgwb.labs.texts import (
     load_texts,
     translate_notebook,
 )
-from kgwb.labs.two import load_replies
+from kgwb.labs.two import RECORDED_REPLIES
 
 OTHERS = [language for language in list_languages() if language != "en"]
 PARTS_OF_TASKS = re.compile(
@@ -109,7 +109,7 @@ def test_every_key_in_the_code_is_in_the_catalogue_and_every_text_is_used() -> N
     first_movie = DATA["first_movie"]
     for rows in (DATA["running_times"], first_movie["forms"], first_movie["forms_of_others"]):
         used |= {row["feedback"] for row in rows}
-    used |= {reply.lack for reply in load_replies() if reply.lack}
+    used |= {reply.lack for reply in RECORDED_REPLIES if reply.lack}
     used |= {key for key in ENGLISH if CHOICE.fullmatch(key)}
     for path in FOLDER.parent.glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

@@ -3,7 +3,7 @@
 import pytest
 
 import kgwb
-from kgwb.labs.two import RecordedReply, _check_reply, load_replies
+from kgwb.labs.two import RECORDED_REPLIES, RecordedReply, _check_reply
 
 HARMLESS = {("2.1.not-described", "entities")}
 """What a prompt may lack, because the word says enough: the recorded reply is accepted all the same."""
@@ -13,7 +13,7 @@ def name_of(recorded: RecordedReply) -> str:
     return f"{recorded.lack} {recorded.of}".strip() or recorded.question
 
 
-@pytest.mark.parametrize("recorded", load_replies(), ids=name_of)
+@pytest.mark.parametrize("recorded", RECORDED_REPLIES, ids=name_of)
 def test_a_reply_is_right_exactly_if_its_prompt_lacked_nothing_that_matters(
     recorded: RecordedReply,
 ) -> None:
@@ -29,7 +29,7 @@ def test_the_feedback_on_a_poor_prompt_shows_what_it_lacks_and_what_came_of_it()
     feedback = work.check("2.1", head + "Name the entities of {{question}}")
     lack = work.lab.texts.get("2.1.no-field", name="unknowns")
     [recorded] = [
-        each for each in load_replies() if (each.lack[4:], each.of) == ("no-field", "unknowns")
+        each for each in RECORDED_REPLIES if (each.lack[4:], each.of) == ("no-field", "unknowns")
     ]
     assert lack in feedback.text
     assert recorded.reply in feedback.text and recorded.question in feedback.text

@@ -82,7 +82,7 @@ def read_lines(
         return list(parse_json_lines(path, parse, problem, hint))
 
 
-def _append(path: Path, said: BaseModel) -> None:
+def append_line(path: Path, said: BaseModel) -> None:
     """Add a line to a file, which a person may have edited. Raises InputError if it cannot be written."""
     with disk.os_errors_as_input_error(f"cannot write {path}", WRITING_HINT):
         disk.end_last_line(path)
@@ -345,7 +345,7 @@ def add_label(
         when=time_now(),
         note=note,
     )
-    _append(_labels_file(Path(questions)), label)
+    append_line(_labels_file(Path(questions)), label)
     return label
 
 
@@ -933,7 +933,7 @@ def add_coding(
         note=note.strip(),
         is_settled=is_settled,
     )
-    _append(file_of(results.folder, CODINGS_FILES, coder), coding)
+    append_line(file_of(results.folder, CODINGS_FILES, coder), coding)
     return coding
 
 

@@ -215,8 +215,6 @@ def lab(number: int | str | Path, path: str | Path | None = "", *, language: str
     file at ``path`` is read; a missing one is made at the first check. Raises InputError if there
     is no such lab or language, or if the file is not a hand-in.
     """
-    if isinstance(number, Path):
-        number = str(number)
     opened = load_lab(number, language)
     if path is None:
         return LabWork(opened)

@@ -62,10 +62,6 @@ class RightAnswer(BaseModel, extra="forbid", frozen=True):
     changed_labels: tuple[str, ...]
     """The labels of the right answer on the graph after the update."""
 
-    def open_changed(self) -> Graph:
-        """Return the changed graph."""
-        return change_sample(self.sample, self.update)
-
     def is_of(self, run: Run) -> bool:
         """Return whether a run has this answer."""
         return answer_labels(run) == set(self.labels)
@@ -74,16 +70,8 @@ class RightAnswer(BaseModel, extra="forbid", frozen=True):
 DATA = disk.read_table("labs/right_answers.toml")
 RIGHT_ANSWERS = {row["question"]: RightAnswer(**row) for row in DATA["answers"]}
 """By question."""
-MEANINGS: dict[str, re.Pattern[str]] = {
-    label: re.compile(rf"\b({words})") for label, words in DATA["meanings"].items()
-}
-"""A pattern for each label of a predicate that students' words mean, in the order in which they are tried."""
-PREPOSITIONS: dict[str, str] = DATA["prepositions"]
-"""A pattern of what can stand for a relation that the question says, by its label."""
 WORDS: dict[str, str] = DATA["words"]
 """Patterns of the words for classes and directions."""
-CLASS_NAMES: list[str] = DATA["class_names"]
-"""Patterns of what the things of each kind are called; the last counts for greater ones too."""
 
 
 @cache
@@ -237,8 +225,8 @@ class Triples:
         """Return whether a triple says the class that its subject has by its kind: ("?film", "is a", "film")."""
         if not re.fullmatch(WORDS["class"], split_words(relation)):
             return False
-        rank = min(self.rank_of(subject), PERSON)
-        return bool(re.fullmatch(CLASS_NAMES[rank], to_display_name(name)))
+        names = DATA["class_names"][min(self.rank_of(subject), PERSON)]
+        return bool(re.fullmatch(names, to_display_name(name)))
 
     # Right by chance
 
@@ -290,15 +278,15 @@ class Triples:
     def find_meaning(self, subject: str, relation: str, object_: str) -> str:
         """Return the label of the predicate that the words of a relation mean; "" if they are not known.
 
-        One of the PREPOSITIONS means the relation that the question says there, if it fits that.
+        A preposition means the relation that the question says there, if it fits that.
         """
         words = split_words(relation)
         asked = self.find_asked(subject, object_)
-        if asked in PREPOSITIONS and re.fullmatch(PREPOSITIONS[asked], words):
+        if re.fullmatch(DATA["prepositions"].get(asked, ""), words):
             return asked
-        for label, pattern in MEANINGS.items():
-            if pattern.search(words):
-                return label
+        for label, pattern in DATA["meanings"].items():
+            if re.search(rf"\b({pattern})", words):
+                return str(label)
         return ""
 
 
@@ -334,7 +322,7 @@ def _find_other_reason(run: Run, right: RightAnswer) -> Problem:
     the question is not read again. The feedback has the triples and both answers. Raises what the
     execution raises.
     """
-    changed = run.fork(kg=right.open_changed())
+    changed = run.fork(kg=change_sample(right.sample, right.update))
     changed.override("qir", run.output("qir"))
     changed.go()
     if answer_labels(changed) == set(right.changed_labels):

@@ -92,12 +92,13 @@ class HandGrades:
         return self._grades.get(grader, {})
 
     def add(self, grader: str, grade: HandGrade) -> None:
-        """Keep a grade, and write the grader's file. Raises InputError if it cannot be written.
+        """Add a grade to the grader's file. Raises InputError if it cannot be written.
 
-        What the person has said in another window meanwhile stays in the file.
+        What the person has said in another window meanwhile counts too.
         """
         path = judgements.file_of(self.folder, GRADES_FILES, grader)
-        self._write(grader, path, [*self._read(path), grade])
+        judgements.append_line(path, grade)
+        self._keep(grader, self._read(path))
 
     def undo(self, grader: str) -> HandGrade:
         """Take a person's last grade out of the file, and return it. Raises InputError if there is none."""
@@ -105,13 +106,11 @@ class HandGrades:
         lines = self._read(path)
         if not lines:
             raise InputError("there is no grade to take back", hint="grade an answer first")
-        self._write(grader, path, lines[:-1])
-        return lines[-1]
-
-    def _write(self, grader: str, path: Path, lines: list[HandGrade]) -> None:
+        last = lines.pop()
         with disk.os_errors_as_input_error(f"cannot write {path}", judgements.WRITING_HINT):
             disk.write_json_lines(path, map(HandGrade.model_dump, lines))
         self._keep(grader, lines)
+        return last
 
     def of_answer(self, answer: OpenAnswer) -> list[HandGrade]:
         """Return the grades of an answer, one of each person who has graded it."""

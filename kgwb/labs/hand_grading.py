@@ -74,11 +74,8 @@ class HandGrading(Live):
 
     def _find_ungraded(self) -> OpenAnswer:
         """Return the first answer without a grade; the first of all if all have one."""
-        grades = self.grades
-        for answer in self.answers:
-            if answer not in grades:
-                return answer
-        return self.answers[0]
+        graded = self.grades
+        return next((answer for answer in self.answers if answer not in graded), self.answers[0])
 
     def view(self) -> Html:
         """Render how far the person is, the answers by task, the selected answer, and its form."""
@@ -117,12 +114,8 @@ class HandGrading(Live):
                 )
             points.append(float(typed))
         comment = form.get("comment", "").strip()
-        grade = HandGrade(
-            **self.selected._asdict(),
-            points=tuple(points),
-            comment=comment,
-        )
-        self.file.add(self.grader, grade)
+        about = self.selected._asdict()
+        self.file.add(self.grader, HandGrade(**about, points=tuple(points), comment=comment))
         self.selected = self._find_ungraded()
         if len(self.grades) < len(self.answers):
             return ""

@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, datetime
 from functools import partial
 from io import BytesIO
 from itertools import takewhile
@@ -99,7 +99,7 @@ def read_submissions(
         timed.append(_set_time(file, time))
     first_parts = {file.place.partition("/")[0].casefold() for file in files}
     is_one_zip = len(first_parts) == 1 and first_parts.pop().endswith(".zip")
-    with_students = _add_students(timed, depth=int(is_one_zip))
+    with_students = _add_students(timed, int(is_one_zip))
     return sorted(with_students, key=lambda file: (file.changed, file.place))
 
 
@@ -244,10 +244,8 @@ def _set_time(file: Submission, text: str) -> Submission:
     try:
         time = datetime.fromisoformat(" ".join(words[:2]))
         if time.tzinfo is None:
-            zone: tzinfo = UTC
-            if len(words) > 2:
-                zone = ZoneInfo(words[2])
-            time = time.replace(tzinfo=zone)
+            zone = words[2] if len(words) > 2 else "UTC"
+            time = time.replace(tzinfo=ZoneInfo(zone))
         utc = _format_time(time.astimezone(UTC))
     except (ValueError, KeyError, OverflowError, OSError):  # OSError: the zone is "Europe"
         return file
@@ -257,7 +255,7 @@ def _set_time(file: Submission, text: str) -> Submission:
 # Whose a file is
 
 
-def _add_students(files: Iterable[Submission], *, depth: int) -> list[Submission]:
+def _add_students(files: Iterable[Submission], depth: int) -> list[Submission]:
     """Return copies of the files with what their paths say about student, time and lateness.
 
     ``depth`` is the number of folders and zips around the students' own. A folder in which works
@@ -267,9 +265,9 @@ def _add_students(files: Iterable[Submission], *, depth: int) -> list[Submission
     with_students = [_add_student(file, depth) for file in files]
     for of_student in group(with_students, lambda file: file.student_id):
         names = {look_of(file.hand_in.student).casefold() for file in of_student}
-        has_folders = any(file.place.count("/") > depth for file in of_student)
-        if has_folders and len(names - {""}) >= MIN_CLASS_NAMES:
-            result += _add_students(of_student, depth=depth + 1)
+        deepest = max(file.place.count("/") for file in of_student)
+        if deepest > depth and len(names - {""}) >= MIN_CLASS_NAMES:
+            result += _add_students(of_student, depth + 1)
         else:
             result += of_student
     return result

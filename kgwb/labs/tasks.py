@@ -20,7 +20,7 @@ from kgwb.run import Run
 from kgwb.run.systems import load_file
 from kgwb.text import fit_width, single_line
 
-LAB_MODULES = {1: "one", 2: "two", 3: "three"}
+LAB_MODULES: Mapping[object, str] = {1: "one", 2: "two", 3: "three"}
 MAX_HINTS = 3
 MAX_NAME_CHARS = 30
 """Characters of the name of a lab of one's own."""
@@ -263,7 +263,7 @@ def shorten(answer: str) -> str:
     return fit_width(text, MAX_SHOWN_CHARS)
 
 
-def load_lab(number: int | str, language: str = "") -> Lab:
+def load_lab(number: int | str | Path, language: str = "") -> Lab:
     """Return a lab with its tasks in a language; ``load_texts`` says what the language may be.
 
     Raises InputError if there is no catalogue of the language, and what ``find_lab`` raises.
@@ -272,16 +272,16 @@ def load_lab(number: int | str, language: str = "") -> Lab:
     return found.translate(load_texts(language, found.catalogues))
 
 
-def find_lab(number: int | str) -> Lab:
+def find_lab(number: int | str | Path) -> Lab:
     """Return a lab whose texts are keys still: by its number, or by the path of a Python file.
 
     The file is executed, and has the lab as ``LAB``. What is added to the lab that is returned, such
     as hidden checks, is in no other one. Raises InputError if there is no lab of this number, or if
     the file has no lab with tasks, and SettingError if the file cannot be executed.
     """
-    if isinstance(number, str) and number.endswith(".py"):
-        return _load_own_lab(Path(number).expanduser())
-    if not isinstance(number, int) or number not in LAB_MODULES:
+    if str(number).endswith(".py"):
+        return _load_own_lab(Path(str(number)).expanduser())
+    if number not in LAB_MODULES:
         raise InputError(
             f"kgwb has no lab {number!r}; one of your own is named by its file",
             hint="give 1, 2 or 3, or a file: kgwb.lab('my_lab.py'), kgwb labs collect --lab my_lab.py",
@@ -303,7 +303,7 @@ def make_lab_opener(file: str | Path | None, language: str) -> LabOpener:
     """
     if file is None:
         return lambda name: load_lab(name, language)
-    own = load_lab(str(file), language)
+    own = load_lab(file, language)
     return lambda name: own if name == own.number else load_lab(name, language)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from functools import cache
 
 from pydantic import BaseModel
 
@@ -52,8 +51,6 @@ MIN_COPIED_CHARS = 40
 """A shorter line of a prompt may be equal by chance."""
 MIN_DESCRIPTION_WORDS = 2
 """Words that say what goes into a field."""
-DESCRIPTIONS: dict[str, dict[str, list[str]]] = DATA["descriptions"]
-"""Right descriptions of fields whose names say little, and descriptions of other things."""
 REQUEST = (
     r"\b(?:reply|answer|respond|write|return|output|antworte|schreibe?|gib)\b[^.\n]{0,30}?"
     r"\b(?:FORM)(?:s|e|en)?\b"
@@ -123,7 +120,7 @@ def check_prompt_file(text: str) -> Problem:
     messages = "\n".join(message.content for message in parsed.messages)
     if _is_shipped_prompt(messages):
         return "2.1.shipped"
-    for recorded in load_replies():
+    for recorded in RECORDED_REPLIES:
         lack = recorded.lack and _find_lack(recorded, messages)
         problem = lack and _check_reply(recorded.question, recorded.reply)
         if problem:
@@ -188,14 +185,14 @@ def _is_shipped_prompt(messages: str) -> bool:
 def _is_described(field: str, text: str) -> bool:
     """Return whether the text after a field's name in a line says what goes into the field.
 
-    At least MIN_DESCRIPTION_WORDS of its words are no fields. For the fields of ``DESCRIPTIONS``, its first
-    sentence is nearer to a right description than to those of other things.
+    At least MIN_DESCRIPTION_WORDS of its words are no fields. For fields whose names say little, its first
+    sentence is nearer to a right description of ``right_answers.toml`` than to those of other things.
     """
     fields = (*schema_of(QirReply)["properties"], *TripleReply.model_fields)
     words = [word for word in re.findall(r"[^\W_]\w+", text) if word not in fields]
     if len(words) < MIN_DESCRIPTION_WORDS:
         return False
-    known = DESCRIPTIONS.get(field)
+    known = DATA["descriptions"].get(field)
     if known is None:
         return True
     sentence = re.split(r"(?<=\w)[.;] ", text)[0]
@@ -381,8 +378,7 @@ class RecordedReply(BaseModel, extra="forbid", frozen=True):
     reply: str
 
 
-@cache
-def load_replies() -> tuple[RecordedReply, ...]:
-    """Return the recorded replies in the order of their file."""
-    rows = disk.read_table("labs/prompt_replies.toml")["replies"]
-    return tuple(RecordedReply(**row) for row in rows)
+RECORDED_REPLIES = [
+    RecordedReply(**row) for row in disk.read_table("labs/prompt_replies.toml")["replies"]
+]
+"""In the order of their file."""
