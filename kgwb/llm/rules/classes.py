@@ -37,6 +37,7 @@ from kgwb.llm.rules.grammar import ParsedQuestion, QuestionKind, Read, Unread, r
 from kgwb.llm.rules.predicates import (
     PERSON_CLASSES,
     fetch_classes_of_graph,
+    fetch_pairs,
     types_path,
 )
 from kgwb.llm.rules.words import (
@@ -69,18 +70,12 @@ OPENING = re.compile(
     r"(?: ?(?:of|the|a|an|any|all|every|each|our|number|these|list|names|there|are|is))*"
 )
 """What may stand before a class or a superlative."""
-REFUSED_WORDS = en.PRONOUNS - {"there", "that"} | frozenset(
-    "no never without except nor neither none or else only single one two three few and/or but "
-    "first second third last per".split()
-)
+REFUSED_WORDS = en.PRONOUNS - {"there", "that"} | en.word_list("refused")
 """Words that ask for other things, or for some of those that are described."""
 DEFINITION = re.compile(r"(what|who)('s| is| are) (?!the |all |our )", re.I)
 """The beginning of a question for what a class is."""
-ASKING_FOR_VALUES = frozenset("when where why whose whom how".split())
-NOT_READ_LOOSELY = frozenset(
-    "not no never without except neither nor only or per each"
-    " them these those he him she her his its their".split()
-)
+ASKING_FOR_VALUES = en.word_list("asking_for_values")
+NOT_READ_LOOSELY = en.word_list("refused_loosely")
 _PLACES = "place|books?|list|shelves|shelf|house|club|data|world|records?|collection"
 PASSING_PLACE = re.compile(
     r" (?:(?:that )?(?:we|you|they)(?:'ve)? (?:have|own|got)|do(?:es)? the \w+ have"
@@ -105,7 +100,7 @@ class Classes(NamedTuple):
     by_form: Mapping[str, set[URIRef]]
     """Classes by their labels in all languages and the ends of their IRIs, in normal form."""
     subclasses: Mapping[URIRef, set[URIRef]]
-    """Of each class with subclasses: itself and these, at any depth."""
+    """Of each class: itself and the classes below it, at any depth."""
 
     def find(self, phrase: str) -> URIRef | None:
         """Return the class that a phrase names, else the one above all whose names end in it."""
@@ -120,7 +115,7 @@ class Classes(NamedTuple):
         """Return the first of some classes that all others are subclasses of; None if there is none."""
         found = set(iris)
         for iri in sorted(found):
-            if found <= self.subclasses.get(iri, {iri}):
+            if found <= self.subclasses[iri]:
                 return iri
         return None
 
@@ -134,21 +129,20 @@ def fetch_classes(kg: Graph) -> Classes:
     names = fetch_classes_of_graph(kg)
     iris = values_clause("?c", names)
     labels = "|".join(map(n3, kg.vocabulary.labels))
-    below = f"?o {n3(RDFS.subClassOf)} ?c"
-    query = f"SELECT ?c ?o WHERE {{ {iris} {{ ?c {labels} ?o }} UNION {{ {below} }} }}"
     forms = list(names.items())
-    forms += [(iri, name_from_iri(iri)) for iri in names]
-    direct: dict[URIRef, set[URIRef]] = {}
-    for iri, other in kg.select(query).rows:
-        if isinstance(iri, URIRef) and isinstance(other, URIRef):
-            direct.setdefault(iri, set()).add(other)
-        elif isinstance(iri, URIRef):
-            forms.append((iri, str(other)))
+    for iri, label in kg.select(f"SELECT ?c ?o WHERE {{ {iris} ?c {labels} ?o }}").rows:
+        if isinstance(iri, URIRef):
+            forms.append((iri, str(label)))
+    for iri in names:
+        forms.append((iri, name_from_iri(iri)))
 
     by_form: dict[str, set[URIRef]] = {}
     for iri, form in forms:
         by_form.setdefault(normal_noun(form), set()).add(iri)
-    subclasses = {iri: find_reached([iri], direct) for iri in direct}
+    direct: dict[URIRef, set[URIRef]] = {}
+    for below, above in fetch_pairs(kg, RDFS.subClassOf):
+        direct.setdefault(above, set()).add(below)
+    subclasses = {iri: find_reached([iri], direct) for iri in names}
     return Classes(names, by_form, subclasses)
 
 
@@ -193,8 +187,7 @@ def read_members(question: str, kg: Graph, embeddings: Embeddings) -> Read | Non
     for class_iri, span, doubts in _find_classes(asked, kg):
         taken = set(span)
         for other, other_span in span_of.items():
-            below_other = classes.subclasses.get(other, ())
-            if class_iri in below_other:  # which of the bridges are swing bridges
+            if class_iri in classes.subclasses[other]:  # which of the bridges are swing bridges
                 taken.update(other_span)
         span_of[class_iri] = span
         conditions = _read_about(asked, class_iri, taken, kg, embeddings)

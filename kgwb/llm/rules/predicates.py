@@ -34,27 +34,20 @@ from kgwb.llm.rules.words import (
     stems_of,
     words_of,
 )
-from kgwb.terms import Term, find_reached
+from kgwb.terms import Term, find_reached, local_part
 
 Vertices = tuple[Term, ...]
 """What a name means: vertices, or the values of the graph that are this text."""
 Row = tuple[Term | None, ...]
 MAX_SAMPLED_TRIPLES = 100_000
 """How many triples of the vertices are looked at, in each direction."""
-MAX_SUBCLASSES = 5_000
-"""How many statements that a class is a subclass are looked at."""
+MAX_PAIRS = 5_000
+"""How many statements that a class is a subclass, or a predicate an inverse, are looked at."""
 MAX_SAMPLED_VALUES = 100
 """How many values are looked at to know of what kind the values of a predicate are."""
 TRUE_FORMS = ("true", "1")
 """The texts of a truth value that is true: Virtuoso writes a number."""
-NUMBER_AND_TIME_DATATYPES = en.TIME_WORDS | {
-    "boolean",
-    "decimal",
-    "double",
-    "duration",
-    "float",
-    "integer",
-}
+NUMBER_AND_TIME_DATATYPES = en.TIME_WORDS | en.word_list("number_types")
 """Words in the names of datatypes whose values are never a person."""
 
 
@@ -114,7 +107,7 @@ def fetch_predicates(kg: Graph, vertices: Vertices) -> Predicates:
     inner_rows: Sequence[Row] = ()
     if any(str(row[-1]) in TRUE_FORMS for row in rows):
         inner_rows = _select_inner_predicates(kg, vertices)
-    names = kg.names(sorted(_iris_in([*rows, *inner_rows])))
+    names = _names_in(kg, [*rows, *inner_rows])
     inverse_names = _fetch_inverse_names(kg)
 
     found: dict[tuple[str, bool], VertexPredicate] = {}  # texts are sorted far faster than URIRefs
@@ -142,13 +135,24 @@ def fetch_predicates(kg: Graph, vertices: Vertices) -> Predicates:
 @kept_by_graph
 def _fetch_inverse_names(kg: Graph) -> dict[URIRef, str]:
     """Return for each predicate that a graph declares to have an inverse the name of that, fetched once."""
-    rows = kg.select(f"SELECT ?p ?q WHERE {{ ?p {n3(OWL.inverseOf)} ?q }}").rows
-    names = kg.names(sorted(_iris_in(rows)))
+    pairs = fetch_pairs(kg, OWL.inverseOf)
+    names = _names_in(kg, pairs)
     inverse_names: dict[URIRef, str] = {}
-    for first, second in rows:
-        if isinstance(first, URIRef) and isinstance(second, URIRef):
-            inverse_names |= {first: names[second], second: names[first]}
+    for first, second in pairs:
+        inverse_names[first] = names[second]
+        inverse_names[second] = names[first]
     return inverse_names
+
+
+@kept_by_graph
+def fetch_pairs(kg: Graph, predicate: URIRef) -> list[tuple[URIRef, URIRef]]:
+    """Return the IRIs that a predicate joins, of at most MAX_PAIRS triples, fetched once."""
+    query = f"SELECT ?s ?o WHERE {{ ?s {n3(predicate)} ?o }} LIMIT {MAX_PAIRS}"
+    pairs = []
+    for first, second in kg.select(query).rows:
+        if isinstance(first, URIRef) and isinstance(second, URIRef):
+            pairs.append((first, second))
+    return pairs
 
 
 def _select_predicates(
@@ -251,10 +255,8 @@ def fetch_class_names(kg: Graph, vertices: Vertices) -> list[str]:
     """
     values = values_clause("?v", vertices)
     types = types_path(kg)
-    result = kg.select(f"SELECT DISTINCT ?c WHERE {{ {values} ?v {types} ?c }}")
-    iris = sorted(_iris_in(result.rows))
-    names = kg.names(iris)
-    return list(names.values())
+    rows = kg.select(f"SELECT DISTINCT ?c WHERE {{ {values} ?v {types} ?c }}").rows
+    return list(_names_in(kg, rows).values())
 
 
 def has_text_with(kg: Graph, vertices: Vertices, word: str) -> bool:
@@ -285,8 +287,7 @@ def names_of_predicates(kg: Graph) -> Sequence[str]:
     """
     sample = f"SELECT ?p WHERE {{ ?s ?p ?o }} LIMIT {MAX_SAMPLED_TRIPLES}"
     rows = kg.select(f"SELECT DISTINCT ?p WHERE {{ {{ {sample} }} }}").rows
-    iris = _iris_in(rows) - kg.vocabulary.excluded_predicates
-    return sorted(set(kg.names(sorted(iris)).values()))
+    return sorted(set(_names_in(kg, rows, kg.vocabulary.excluded_predicates).values()))
 
 
 def names_of_other_predicates(kg: Graph, predicates: Predicates) -> list[str]:
@@ -298,14 +299,11 @@ def names_of_other_predicates(kg: Graph, predicates: Predicates) -> list[str]:
 @kept_by_graph
 def _fetch_superclasses(kg: Graph) -> Mapping[str, set[str]]:
     """Return the names of the direct superclasses of each class by its name, fetched once."""
-    rows = kg.select(
-        f"SELECT ?c ?d WHERE {{ ?c {n3(RDFS.subClassOf)} ?d }} LIMIT {MAX_SUBCLASSES}"
-    ).rows
-    names = kg.names(sorted(_iris_in(rows)))
+    pairs = fetch_pairs(kg, RDFS.subClassOf)
+    names = _names_in(kg, pairs)
     superclasses: dict[str, set[str]] = {}
-    for below, above in rows:
-        if isinstance(below, URIRef) and isinstance(above, URIRef):
-            superclasses.setdefault(names[below], set()).add(names[above])
+    for below, above in pairs:
+        superclasses.setdefault(names[below], set()).add(names[above])
     return superclasses
 
 
@@ -339,22 +337,16 @@ def predicates_within_two_steps(kg: Graph, vertices: Vertices) -> Collection[str
     first = "{ ?v ?p ?x } UNION { ?x ?p ?v }"
     second = "{ ?x ?q ?y } UNION { ?y ?q ?x }"
     where = f"{values} {first} {second} FILTER(?p NOT IN ({hidden}))"
-    result = kg.select(f"SELECT DISTINCT ?p ?q WHERE {{ {where} }}")
-    iris = _iris_in(result.rows) - excluded
-    return kg.names(sorted(iris)).values()
+    rows = kg.select(f"SELECT DISTINCT ?p ?q WHERE {{ {where} }}").rows
+    return _names_in(kg, rows, excluded).values()
 
 
-def _iris_in(rows: Iterable[Row]) -> set[URIRef]:
-    """Return every IRI of the rows of a result, each once.
-
-    Other terms and empty cells are left out.
-    """
-    iris = set()
-    for row in rows:
-        for term in row:
-            if isinstance(term, URIRef):
-                iris.add(term)
-    return iris
+def _names_in(
+    kg: Graph, rows: Iterable[Row], hidden: Collection[URIRef] = ()
+) -> Mapping[URIRef, str]:
+    """Return the names of the IRIs of the rows of a result, but for some, sorted by IRI."""
+    iris = {term for row in rows for term in row if isinstance(term, URIRef)}
+    return kg.names(sorted(iris.difference(hidden)))
 
 
 Names = Sequence[str]
@@ -365,7 +357,7 @@ MIN_RELATION_SIMILARITY = 0.34
 SIMILARITY_TOLERANCE = 0.06
 """Predicates within this of the best one are kept beside it."""
 DIGITS = re.compile(r"\d+")
-TIME_AND_PLACE_WORDS = frozenset(("date", "year", "time", "place", "location", "of"))
+TIME_AND_PLACE_WORDS = en.word_list("time_and_place")
 NAME_SEPARATOR = ", "
 """Between the names of a relation that is a list of names."""
 AGENT_ENDINGS = (" by", "er", "or")
@@ -474,19 +466,16 @@ def without_time_and_place(relation: str) -> str:
 
 
 YEAR_OR_DATE = re.compile(r"-?\d{4}(-\d\d){0,2}([T ].*)?|\d\d?[./]\d\d?[./]\d{2,4}")
-YEAR_WORD = re.compile(r"\b\d{4}\b")
 TIME_NAME = re.compile(
-    r"\b(mon|tues|wednes|thurs|fri|satur|sun)days?\b"
+    r"\b\d{4}\b|\b(mon|tues|wednes|thurs|fri|satur|sun)days?\b"
     r"|^(january|february|march|april|may|june|july|august|september|october|november|december)\b"
     r"|\b\d\d?[:.]\d\d\b|^\d\d?\s*(am|pm)?\s*[-–]\s*\d\d?\s*(am|pm)?$|^(spring|summer|autumn|winter)$",
     re.I,
 )
-"""A text that says when something is: a day of the week, a month, a time of day, a season."""
+"""A text that says when something is: a year, a day of the week, a month, a time of day, a season."""
 NUMBER = re.compile(r"[-+]?\d[\d.,]*")
-WHO_WORDS = frozenset(("who", "whom", "who's", "whose"))
-MEASURED_WORDS = frozenset(
-    "big cold deep far fast heavy high hot large long many much old small steep tall thick warm wide".split()
-)
+WHO_WORDS = en.word_list("who")
+MEASURED_WORDS = en.word_list("asking_for_numbers")
 """Words that ask for a number after "how"."""
 
 
@@ -535,43 +524,29 @@ def kinds_of_value(value: Term) -> set[str]:
 def _is_time(value: Literal) -> bool:
     """Return whether a literal is a time, by its datatype or its text.
 
-    Texts are dates, years, and what TIME_NAME finds.
+    Texts are dates, and what TIME_NAME finds.
     """
-    _, _, datatype = str(value.datatype or "").casefold().rpartition("#")
+    datatype = local_part(str(value.datatype or "")).casefold()
     text = str(value).strip()
     if datatype.startswith(("date", "time", "g")) or YEAR_OR_DATE.fullmatch(text):
         return True
-    is_text = datatype in ("", "string", "langstring")
-    return is_text and bool(YEAR_WORD.search(text) or TIME_NAME.search(text))
+    may_be_time = datatype in ("", "string", "langstring")
+    return may_be_time and TIME_NAME.search(text) is not None
 
 
 NUMBER_WITH_UNIT = re.compile(rf"({NUMBER.pattern})\s*[^\W\d]{{0,10}}")
 PERSON_NAME = re.compile(r"([A-Z]\S*|de|van|von)( ([A-Z]\S*|de|van|von))+")
 PERSON_CLASSES = en.PERSON_NOUNS | en.PROFESSIONS
-LIVING_CLASSES = frozenset(
-    "animal bird cat cow dog hen hive horse organism pet queen sheep species".split()
-)
-CLASSES_OF_SHIPS = frozenset("boat ferry ship vessel".split())
+LIVING_CLASSES = en.word_list("living")
+CLASSES_OF_SHIPS = en.word_list("ships")
 """Classes of things that are called she, but are no answer to "who"."""
-PLACE_CLASSES = en.PLACE_WORDS | {"area", "harbour", "island", "port", "settlement", "site"}
-WORDS_FOR_PLACES = PLACE_CLASSES | {
-    "address",
-    "home",
-    "locality",
-    "location",
-    "origin",
-    "source",
-    "street",
-    "venue",
-    "headquarters",
-}
+PLACE_CLASSES = en.PLACE_WORDS | en.word_list("place_classes")
+WORDS_FOR_PLACES = PLACE_CLASSES | en.word_list("place_names")
 """Words of which the name of a predicate that leads to a place has one, or it ends in a preposition."""
-JOINING_PLACES = ("at", "from", "in", "into", "on", "to")
-STEMS_OF_PERSONS = frozenset(
-    map(stem, "born birthday employ job marry spouse occupation profession nationality".split())
-)
+JOINING_PLACES = en.word_list("joining_places")
+STEMS_OF_PERSONS = en.stem_list("of_persons")
 """Stems of words in the predicates that persons have."""
-STEMS_OF_PLACES = frozenset(map(stem, ("population", "inhabitants", "capital", "latitude")))
+STEMS_OF_PLACES = en.stem_list("of_places")
 
 
 def leads_to_kind(kg: Graph, vertices: Vertices, predicate: VertexPredicate, kind: str) -> bool:
@@ -599,15 +574,21 @@ def leads_to_kind(kg: Graph, vertices: Vertices, predicate: VertexPredicate, kin
         if kind == "a person":
             fits = is_of_agent or any(map(PERSON_NAME.fullmatch, literals))
         return fits and not (has_times or predicate.has_only_numbers)
-    nouns = set()
-    for name in with_superclasses(kg, predicate.value_types):
-        nouns.add(singularize(words_of(name)[-1]))
+    nouns = _nouns_of_classes(kg, predicate.value_types)
     is_person = not nouns.isdisjoint(PERSON_CLASSES | LIVING_CLASSES)
     if kind == "a place":
         is_place = is_place or not nouns.isdisjoint(PLACE_CLASSES)
         return is_place and not (is_person or is_of_agent)
     is_agent = is_person or any(map(leads_to_agent, nouns)) or not nouns.isdisjoint(en.GROUPS)
     return is_agent or not nouns
+
+
+def _nouns_of_classes(kg: Graph, names: Iterable[str]) -> set[str]:
+    """Return the nouns that classes and their superclasses are called by: "pupil" for "Former pupils"."""
+    nouns = set()
+    for name in with_superclasses(kg, names):
+        nouns.add(singularize(words_of(name)[-1]))
+    return nouns
 
 
 @kept_by_graph
@@ -620,20 +601,18 @@ def find_kind(kg: Graph, name: str) -> str:
     vertices = find_labelled(kg, name)
     if not vertices:
         return ""
-    class_words: set[str] = set()
-    for class_name in with_superclasses(kg, fetch_class_names(kg, vertices)):
-        class_words.update(map(singularize, words_of(class_name)))
+    nouns = _nouns_of_classes(kg, fetch_class_names(kg, vertices))
     stems: set[str] = set()
     for predicate in fetch_predicates(kg, vertices):
         if not predicate.is_incoming:
             stems.update(stems_of(predicate.name))
-    if not class_words.isdisjoint(LIVING_CLASSES | CLASSES_OF_SHIPS):
+    if not nouns.isdisjoint(LIVING_CLASSES | CLASSES_OF_SHIPS):
         return ""
-    if not (class_words.isdisjoint(PERSON_CLASSES) and stems.isdisjoint(STEMS_OF_PERSONS)):
+    if not (nouns.isdisjoint(PERSON_CLASSES) and stems.isdisjoint(STEMS_OF_PERSONS)):
         return "person"
-    if not (class_words.isdisjoint(PLACE_CLASSES) and stems.isdisjoint(STEMS_OF_PLACES)):
+    if not (nouns.isdisjoint(PLACE_CLASSES) and stems.isdisjoint(STEMS_OF_PLACES)):
         return "place"
-    is_unclear = not class_words or any(map(leads_to_agent, class_words))  # an examiner, a river
+    is_unclear = not nouns or any(map(leads_to_agent, nouns))  # an examiner, a river
     return "" if is_unclear else "thing"
 
 

@@ -29,62 +29,62 @@ from kgwb.terms import CAMEL_CASE_BOUNDARY
 LEXICON = disk.read_table("llm/rules/lexicon.toml")
 
 
-def _word_list(name: str) -> frozenset[str]:
+def word_list(name: str) -> frozenset[str]:
     """Return the words of one list in the section "words" of the lexicon."""
     return frozenset(LEXICON["words"][name].split())
 
 
-WH_WORDS = _word_list("wh")
-AUXILIARIES = _word_list("auxiliaries")
-BE_FORMS = _word_list("being")
-HAVE_FORMS = _word_list("having")
-ACTIVE_AUXILIARIES = _word_list("active")
+WH_WORDS = word_list("wh")
+AUXILIARIES = word_list("auxiliaries")
+BE_FORMS = word_list("being")
+HAVE_FORMS = word_list("having")
+ACTIVE_AUXILIARIES = word_list("active")
 """Forms of "do" and "have". The main verb of a question with one of them is active."""
-LIGHT_VERBS = _word_list("light_verbs")
+LIGHT_VERBS = word_list("light_verbs")
 """Verbs that name no relation: "come", "include", "called"."""
-VERB_FORMS = _word_list("verb_forms")
+VERB_FORMS = word_list("verb_forms")
 """Verb forms that do not end in "ed" or "ing"."""
-DETERMINERS = _word_list("determiners")
-PREPOSITIONS = _word_list("prepositions")
-RELATIVES = _word_list("relatives")
-FILLERS = _word_list("fillers")
+DETERMINERS = word_list("determiners")
+PREPOSITIONS = word_list("prepositions")
+RELATIVES = word_list("relatives")
+FILLERS = word_list("fillers")
 """Words that change nothing in a question: "actually", "please", "exactly"."""
-PRONOUNS = _word_list("pronouns")
-NATIONALITIES = _word_list("nations")
+PRONOUNS = word_list("pronouns")
+NATIONALITIES = word_list("nations")
 """Adjectives of nationality without one of the usual endings: "German", "Dutch"."""
-IMPERATIVES = _word_list("imperatives")
-NAME_CONNECTORS = _word_list("joining")
+IMPERATIVES = word_list("imperatives")
+NAME_CONNECTORS = word_list("joining")
 """Words that may stand in the middle of a name: "of", "and", "van"."""
-WORDS_BEFORE_NOUNS = _word_list("noun_next")
+WORDS_BEFORE_NOUNS = word_list("noun_next")
 """Words after which a word is a noun, even if it looks like a verb: "the", "whose"."""
-QUESTION_WORDS = _word_list("asking")
+QUESTION_WORDS = word_list("asking")
 """Words that ask for the noun after them: "which", "whose", "how many"."""
-TIME_WORDS = _word_list("times")
-PLACE_WORDS = _word_list("places")
-PERSON_NOUNS = _word_list("persons")
+TIME_WORDS = word_list("times")
+PLACE_WORDS = word_list("places")
+PERSON_NOUNS = word_list("persons")
 """Words for somebody of whom no more is said: "the guy who". "Women" says more."""
-EVENTS = _word_list("events")
+EVENTS = word_list("events")
 """Nouns for events that have a time and a place: "birth", "publication"."""
-PERSONAL_PRONOUNS = frozenset("he she him his her hers himself herself".split())
-PROFESSIONS = _word_list("professions")
-GROUPS = _word_list("groups")
+PERSONAL_PRONOUNS = word_list("personal")
+PROFESSIONS = word_list("professions")
+GROUPS = word_list("groups")
 """Nouns for several persons who act as one: "company", "orchestra"."""
-ORDINALS = _word_list("ordinals")
+ORDINALS = word_list("ordinals")
 """Words that select one of several things: "second", "last"."""
-DESCRIBING_VERBS = _word_list("describing")
+DESCRIBING_VERBS = word_list("describing")
 """Verbs with which "how" asks for a kind or topics, and not for a manner."""
-SUBJECTS = _word_list("subjects")
+SUBJECTS = word_list("subjects")
 """Pronouns that are the subject of a verb."""
-POLITE_SUBJECTS = _word_list("polite")
+POLITE_SUBJECTS = word_list("polite")
 """Subjects of polite openings such as "Can you" and "Does anyone"."""
-VAGUE_WORDS = _word_list("vague")
+VAGUE_WORDS = word_list("vague")
 """Words that are too general to ask for a relation of their own: "matter", "kind"."""
-NEUTRAL_WORDS = _word_list("neutral")
+NEUTRAL_WORDS = word_list("neutral")
 """Words that change little: a graph that has one language of a film means the main one."""
-SMALL_TALK_WORDS = _word_list("small_talk")
-PLACED_EVENTS = _word_list("located")
+SMALL_TALK_WORDS = word_list("small_talk")
+PLACED_EVENTS = word_list("located")
 """Events and states that have a place, which lies in a country: "born", "headquartered"."""
-PRODUCTION_EVENTS = _word_list("sited")
+PRODUCTION_EVENTS = word_list("sited")
 """Those of them that have a site, which lies in a city: "built", "manufactured"."""
 FUNCTION_WORDS = WH_WORDS | AUXILIARIES | DETERMINERS | PREPOSITIONS | RELATIVES | FILLERS
 NON_NAME_WORDS = FUNCTION_WORDS | LIGHT_VERBS | PRONOUNS | SMALL_TALK_WORDS
@@ -113,10 +113,7 @@ IRREGULAR_FORMS = keys_by_word("forms")
 """For a form such as "built", its word."""
 
 
-ENDINGS = (
-    *("ations", "ation", "ings", "ing", "ments", "ment", "ists", "ist", "ions", "ion"),
-    *("ers", "er", "ors", "or", "ies", "ied", "ed", "es", "s", "e", "y"),
-)
+ENDINGS = LEXICON["words"]["endings"].split()
 """Endings of words that one stem may have, longer ones before those that they end in."""
 MIN_STEM_CHARS = 3
 THINGS_FOUND = "and things were found"
@@ -252,6 +249,11 @@ def stem(word: str) -> str:
     return word
 
 
+def stem_list(name: str) -> frozenset[str]:
+    """Return the stems of the words of one list in the section "words" of the lexicon."""
+    return frozenset(map(stem, word_list(name)))
+
+
 def has_word_of_stem(name: str, word: str) -> bool:
     """Return whether a word of a name is a form of another word."""
     return stem(word) in stems_of(name)
@@ -352,9 +354,9 @@ MEANINGS: defaultdict[str, set[str]] = defaultdict(set)
 """For a stem, the words of the phrases by which graphs tend to name the relations of its words."""
 for _word, _phrase in RELATION_PHRASES.items():
     MEANINGS[stem(_word)].update(_phrase.split())
-ENGLISH_WORDS = _word_list("english")
+ENGLISH_WORDS = word_list("english")
 """Common words by which an English question is recognized."""
-FOREIGN_WORDS = _word_list("foreign")
+FOREIGN_WORDS = word_list("foreign")
 """Common words of German, Spanish, French, Italian, Portuguese and Dutch."""
 
 
@@ -742,20 +744,20 @@ def _size_and_position(mention: Mention) -> tuple[int, int]:
 PREFIX = re.compile(r"\b(sub|super) (?=\w)")
 SIBILANT_PLURAL = re.compile(r"((?<=ss|ch|sh)|(?<=x))es$")
 AGENT_NOUN = re.compile(r"\w{3,}(or|er|ist|ian)")
-COMPARATIVES = LEXICON["directions"]["comparatives"].split()
+COMPARATIVES = word_list("comparatives")
 NOT_AGENT_NOUN = re.compile(
     r"\w*(mother|father|brother)|sister|daughter|number|member|character|partner|paper|power|tower"
     r"|river|water|letter|order|sensor|motor|tractor|computer|container|floor|door|chamber|chapter"
     r"|enter|offer|deliver|cover|discover|answer|gather|register|transfer|shelter|filter|"
-    + "|".join(COMPARATIVES)
+    + "|".join(sorted(COMPARATIVES))
 )
 """Words that end like the name of an agent but are none."""
 MARKS = BE_FORMS | HAVE_FORMS
 """Words that a name may begin with: "is part of", "has part"."""
 ARTICLES = ("a", "an", "the")
-AGENTS = frozenset(LEXICON["directions"]["agents"].split())
-SYMMETRIC = frozenset(map(stem, LEXICON["directions"]["symmetric"].split()))
-HOLDERS = frozenset(LEXICON["directions"]["holders"].split())
+AGENTS = word_list("agents")
+SYMMETRIC = stem_list("symmetric")
+HOLDERS = word_list("holders")
 CONVERSES: dict[tuple[str, str], tuple[str, bool]] = {}
 """For a noun or the agent of a verb, a relation, and whether it is the first of its two ends."""
 for _first, _second in LEXICON["converses"].items():
