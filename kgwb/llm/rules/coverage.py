@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
+from functools import cached_property
 from itertools import chain, product
 
 from kgwb.kg.base import Graph
@@ -70,6 +71,7 @@ from kgwb.llm.rules.words import (
     are_rivals,
     has_word_of_stem,
     leads_to_agent,
+    only,
     relation_phrase,
     singularize,
     stem,
@@ -81,10 +83,11 @@ REQUIREMENT = re.compile(
     r"\b(i|you|we|one|anyone|someone|people) ((have|need) to |must |should |can )?be\b"
 )
 """Asks what somebody must be: "how tall do you have to be to", "how old must one be"."""
-LIMIT_WORDS = frozenset("limit max maximum min minimum required requirement".split())
+LIMIT_WORDS = en.word_list("limits")
 LIKE_CLASS_SIMILARITY = 0.38
 """Similarity from which a word is taken for a class that no class of the graph is named by."""
-PASSING_TIMES = [["night"], ["week"], ["month"], ["year"], ["weekend"], ["summer"], ["time"]]
+PASSING_TIMES = en.word_list("passing_times")
+TIME_PLACE_OR_SHARING = en.TIME_WORDS | en.PLACE_WORDS | SHARING_WORDS
 DIRECT = "direct"
 """As an adjective it asks for nothing more: every triple says something direct."""
 
@@ -116,7 +119,9 @@ class Coverage(QuestionWords):
         self.predicates = fetch_predicates(kg, self.vertices)
         self.is_lookup = is_lookup(reading) and len(vertices_of) == 1
         """Whether one predicate of one name is asked for."""
+        _, self.relation, _ = reading.facts[0]
         self.chosen = self._chosen_predicates()
+        self.chosen_names = sorted({predicate.name for predicate in self.chosen})
         asked = self.chosen if self.is_lookup else self.predicates
         names: list[str] = []
         for predicate in asked:
@@ -126,14 +131,11 @@ class Coverage(QuestionWords):
 
     def _chosen_predicates(self) -> Predicates:
         """Return the predicates like the first relation of the reading, without " by" or with it."""
-        if not self.reading.facts:
-            return []
-        _, relation, _ = self.reading.facts[0]
-        similar = predicates_like(relation, self.predicates, self.embeddings)
+        similar = predicates_like(self.relation, self.predicates, self.embeddings)
         if similar:
             return similar
         names = [predicate.name for predicate in self.predicates]
-        names = find_similar_predicates(relation, names, self.embeddings)
+        names = find_similar_predicates(self.relation, names, self.embeddings)
         return [predicate for predicate in self.predicates if predicate.name in names]
 
     def find_unread_parts(self, clause: range) -> Unread:
@@ -149,18 +151,20 @@ class Coverage(QuestionWords):
         unread = self._unread_positions()
         if self.is_lookup and self._is_supported(clause):
             unread = [each for each in unread if each in clause or self._selects(each)]
-        left_out = [position for position in unread if self._may_be_left_out(position)]
+        left_out = []
         reasons = []
         for position in unread:
-            if position not in left_out:
+            if self._may_be_left_out(position):
+                left_out.append(position)
+            else:
                 reasons.append(f"nothing in the query stands for “{self.words[position]}”")
-        if self.reading.kind == "boolean" and not reasons:
+        if reasons:
+            return Unread(reasons)
+        if self.reading.kind == "boolean":
             doubted = [] if self._is_said() else self._kin_of_chosen()
             return Unread(self._find_unknown_truth(), list(map(self._doubt_of, doubted)))
-        if not self.is_lookup and not reasons and self._asks_for_each():
-            reasons = ["it asks for a value of each of several things"]
-        if reasons or not self.is_lookup:
-            return Unread(reasons)
+        if not self.is_lookup:
+            return Unread(self._find_several_values())
         if not self._is_supported():
             kin = self._kin_of_chosen()
             if not kin and self.kind not in VALUE_KINDS:
@@ -207,15 +211,14 @@ class Coverage(QuestionWords):
         for predicate in self.chosen:
             if leads_to_kind(self.kg, self.vertices, predicate, self.kind):
                 return []
-        names = [predicate.name for predicate in self.chosen]
-        return [f"the question for a place was read as “{name}”" for name in names[:1]]
+        return [f"the question for a place was read as “{self.chosen_names[0]}”"]
 
     def _find_said_of_others(self) -> list[str]:
         """Return the doubt that a word is the name of a predicate that only other things have.
 
         Who services a machine may not be who operates it, if the graph says that of other machines.
         """
-        if self._is_fully_named():
+        if self._is_fully_named:
             return []
         place_of = {frozenset([stem(self.words[place])]): place for place in self.positions}
         for name in names_of_other_predicates(self.kg, self.predicates):
@@ -228,17 +231,17 @@ class Coverage(QuestionWords):
         """Return the doubt that what somebody must be is no limit by the name of the predicate that was chosen."""
         if not REQUIREMENT.search(" ".join(self.words)):
             return []
-        names = [predicate.name for predicate in self.chosen]
-        if any(not LIMIT_WORDS.isdisjoint(words_of(name)) for name in names):
+        said = set(chain.from_iterable(map(words_of, self.chosen_names)))
+        if not said.isdisjoint(LIMIT_WORDS):
             return []
-        return [f"what is required was read as “{name}”" for name in names[:1]]
+        return [f"what is required was read as “{self.chosen_names[0]}”"]
 
     def _guessed_positions(self) -> list[int]:
         """Return where words stand that are only near to the chosen predicate in meaning, if no word says it.
 
         A kin that leads to the kind that is asked for says it.
         """
-        if self._is_fully_named() or any(map(self._is_said_at, self.positions)):
+        if self._is_fully_named or any(map(self._is_said_at, self.positions)):
             return []
         guessed = []
         for position in self.positions:
@@ -265,15 +268,14 @@ class Coverage(QuestionWords):
     def _taken_as_chosen(self, positions: Iterable[int]) -> list[str]:
         """Return the doubt that words were read as the chosen predicate."""
         words = " ".join(self.words[position] for position in positions)
-        names = sorted(each.name for each in self.chosen)
-        return [f"“{words}” was read as “{name}”" for name in names[:1]]
+        return [f"“{words}” was read as “{self.chosen_names[0]}”"]
 
     def _find_unsaid_kind(self) -> list[str]:
         """Return the doubt that a predicate is not just what is said, where others lead to the same class.
 
         "The doctor of X" may be the "referring doctor", or who treats X.
         """
-        if self._is_fully_named():
+        if self._is_fully_named:
             return []
         others = [predicate for predicate in self.predicates if predicate not in self.chosen]
         classes = set(map(normalize, types_of(self.chosen) & types_of(others)))
@@ -285,26 +287,26 @@ class Coverage(QuestionWords):
 
     def _is_said(self) -> bool:
         """Return whether a word of the question is like the name of a chosen predicate."""
-        for position, predicate in product(self.positions, self.chosen):
-            for phrase in self._phrases_at(position):
-                if self._is_like(phrase, predicate.name, MIN_PREDICATE_SIMILARITY):
-                    return True
+        for position in self.positions:
+            if self._is_like_predicate(position, MIN_PREDICATE_SIMILARITY, self.chosen_names):
+                return True
         return False
 
     def _kin_of_chosen(self) -> list[int]:
         """Return where words stand that may say the only chosen predicate."""
         return [position for position in self.kin_positions() if self._find_kin_name(position)]
 
-    def _asks_for_each(self) -> bool:
-        """Return whether a value of each of several things is asked for: "When were X and Y born?"
+    def _find_several_values(self) -> list[str]:
+        """Return the reason that a value of each of several things is asked for: "When were X and Y born?"; else [].
 
         A query gives what all of them have in common.
         """
         count = len(self.vertices_of)
-        if count < 2 or self.kind not in VALUE_KINDS:
-            return False
         relations = {relation for _, relation, _ in self.reading.facts}
-        return len(self.reading.facts) == len(relations) * count
+        is_each = len(self.reading.facts) == len(relations) * count
+        if count < 2 or self.kind not in VALUE_KINDS or not is_each:
+            return []
+        return ["it asks for a value of each of several things"]
 
     def _doubt_of(self, position: int) -> str:
         """Return the sentence that says how a word that may be left out was taken."""
@@ -316,8 +318,8 @@ class Coverage(QuestionWords):
 
     def _find_kin_name(self, position: int) -> str:
         """Return the name of the chosen predicates, if they have one and the word at a position may say it; else ""."""
-        name, *others = {predicate.name for predicate in self.chosen} or {""}
-        return name if not others and are_kin(self.words[position], name) else ""
+        name = only(self.chosen_names)
+        return name if name and are_kin(self.words[position], name) else ""
 
     def _selects(self, position: int) -> bool:
         """Return whether a word selects among things wherever it stands: "second", "oldest".
@@ -328,7 +330,7 @@ class Coverage(QuestionWords):
         if word.endswith(SUPERLATIVE_ENDING) and is_comparing(word):
             return True
         following = self.words[position + 1 : position + 2]
-        return word in en.ORDINALS and following not in PASSING_TIMES
+        return word in en.ORDINALS and PASSING_TIMES.isdisjoint(following)
 
     def _may_be_left_out(self, position: int) -> bool:
         """Return whether a word that nothing accounts for leaves the question much as it is.
@@ -349,7 +351,7 @@ class Coverage(QuestionWords):
             following = self.words[position + 1 : position + 2]
             return following == [""] or any(map(en.is_verb, following))
         is_kind = word in en.TIME_WORDS or word in en.PLACE_WORDS or self.is_asked_noun(position)
-        if is_kind or not self.is_lookup or self.kind == "a place" or not self._is_fully_named():
+        if is_kind or not self.is_lookup or self.kind == "a place" or not self._is_fully_named:
             return False
         is_relation = word in RELATION_PHRASES or stem(word) in RIVALS
         if is_relation or self._selects(position):
@@ -378,8 +380,9 @@ class Coverage(QuestionWords):
             return is_alone or looks_like_verb
         return following == [""] and last != "'s" and last not in en.DETERMINERS
 
+    @cached_property
     def _is_fully_named(self) -> bool:
-        """Return whether the words of the question say every word of the name of a chosen predicate.
+        """Whether the words of the question say every word of the name of a chosen predicate.
 
         Function words and words for a time or place need not be said, unless there are no others. A
         predicate that alone leads to the class that the question names is fully named, too.
@@ -406,13 +409,12 @@ class Coverage(QuestionWords):
         planted a tree is not when it was planted. Otherwise there is no value, which the answer
         will say.
         """
-        _, relation, _ = self.reading.facts[0]
         # A time or place is of an event: "birth date" does not look like "release date".
-        event = without_time_and_place(relation) or relation
+        event = without_time_and_place(self.relation) or self.relation
         for predicate in self.predicates:
             other_event = without_time_and_place(predicate.name) or predicate.name
             if max_similarity(event, [other_event], self.embeddings) >= MIN_PREDICATE_SIMILARITY:
-                return [f"it asks for “{relation}”, and the graph has “{predicate.name}”"]
+                return [f"it asks for “{self.relation}”, and the graph has “{predicate.name}”"]
         return []
 
     def _find_unknown_truth(self) -> list[str]:
@@ -423,23 +425,22 @@ class Coverage(QuestionWords):
         for what a thing is ("is X a chemist"), nor for a reading with another number of facts or
         names.
         """
-        _, relation, _ = self.reading.facts[0]
-        unknown = [f"the graph does not say what is asked with “{relation}”"]
         if len(self.vertices_of) == 1:
-            return [] if self._is_fully_named() else unknown
+            unknown = f"the graph does not say what is asked with “{self.relation}”"
+            return [] if self._is_fully_named else [unknown]
         if len(self.reading.facts) != 1 or len(self.vertices_of) != 2:
             return []
-        if relation == IS_A_RELATION:
+        if self.relation == IS_A_RELATION:
             return []
         things = [name for name, ends in self.vertices_of.items() if not are_texts(ends)]
         first = min(things or self.vertices_of)
         for predicate in fetch_predicates(self.kg, self.vertices_of[first]):
             is_unfit = predicate.has_only_numbers or predicate.is_temporal
-            if is_unfit and len(things) == len(self.vertices_of):
+            if is_unfit and len(things) == 2:
                 continue
-            if find_similar_predicates(relation, [predicate.name], self.embeddings):
+            if find_similar_predicates(self.relation, [predicate.name], self.embeddings):
                 return []
-        return [f"the graph does not say of {first.text} what is asked with “{relation}”"]
+        return [f"the graph does not say of {first.text} what is asked with “{self.relation}”"]
 
     def _unread_positions(self) -> list[int]:
         """Return where content words stand that nothing accounts for (``_is_accounted_for``)."""
@@ -464,38 +465,48 @@ class Coverage(QuestionWords):
     def _is_accounted_for(self, position: int) -> bool:
         """Return whether something in the reading or the graph stands for the word at a position.
 
-        That is a predicate or a class that is like the word, or a text of the thing that is asked
-        about. In a question about one predicate, a word for a time stands for the kind of value that
-        is asked for. For another question it may also be a relation of the reading or any label of
-        the graph, and words for a time or place are not looked at. A comparing word or superlative
-        must stand in the name of a predicate.
+        That is a predicate or a class that is like the word. For a question about more than one
+        predicate it may also be a relation of the reading, and words for a time or place are not
+        looked at. A comparing word or superlative must stand in the name of a predicate.
         """
         word = self.words[position]
         is_owner = self.words[max(position - 1, 0)] == "whose" and self._is_own_class(word)
         if is_comparing(word) or is_owner:  # whose boat is X
             return self._stands_in_predicate(word)
-        is_time_or_place = word in en.TIME_WORDS or word in en.PLACE_WORDS
-        is_read = is_time_or_place or word in SHARING_WORDS or self._is_read_relation(word)
-        is_read = is_read and not self.is_lookup
-        threshold = MIN_RELATION_SIMILARITY
-        if not self.is_lookup or self.is_asked_noun(position):
-            threshold = MIN_PREDICATE_SIMILARITY
-        # What takes no further query is tried first.
-        is_read = is_read or self._is_any_class(word, self.value_types)
-        is_read = is_read or self._is_like_predicate(position, threshold, self.near_names)
-        is_read = is_read or self._is_class(word)
-        if is_read or self._is_like_predicate(position, threshold, self._find_far_names()):
+        threshold = MIN_PREDICATE_SIMILARITY
+        if self.is_lookup:
+            if not self.is_asked_noun(position):
+                threshold = MIN_RELATION_SIMILARITY
+        elif word in TIME_PLACE_OR_SHARING or self._is_read_relation(word):
             return True
-        if is_time_or_place:
+        return (
+            self._is_any_class(word, self.value_types)  # what takes no further query is tried first
+            or self._is_like_predicate(position, threshold, self.near_names)
+            or self._is_class(word)
+            or self._is_like_predicate(position, threshold, self._find_far_names())
+            or self._needs_no_predicate(position)
+        )
+
+    def _needs_no_predicate(self, position: int) -> bool:
+        """Return whether a word says no more than the rest of the question, though no predicate is like it.
+
+        It may be a time where one is asked for, a text of the thing, or any label where several
+        relations are read. Where the predicate is named, it may say that somebody made something,
+        or the kind of a text: "which company is the operator", but not "which engineers were born".
+        """
+        word = self.words[position]
+        if word in en.TIME_WORDS or word in en.PLACE_WORDS:
             return self.kind == "a time" and singularize(word) in en.TIME_WORDS
-        is_maker = any(says_maker(word, each) for each in self.chosen)
-        if self._describes_name(position) or (is_maker and self._is_fully_named()):
+        if self._describes_name(position):
             return True
-        if self.is_lookup:  # which company is the operator, but not which engineers were born
-            is_defined = self.words[position + 2 : position + 3] == ["the"]
-            is_defined &= self.is_asked_noun(position) and self._is_fully_named()
-            return is_defined and not self.value_types
-        return self._is_label(word)
+        if not self.is_lookup:
+            return self._is_label(word)
+        if not self._is_fully_named:
+            return False
+        if any(says_maker(word, predicate) for predicate in self.chosen):
+            return True
+        is_defined = self.words[position + 2 : position + 3] == ["the"]
+        return is_defined and self.is_asked_noun(position) and not self.value_types
 
     def _is_own_class(self, word: str) -> bool:
         """Return whether a word means a class of the names."""
@@ -524,7 +535,7 @@ class Coverage(QuestionWords):
     def _stands_in_predicate(self, word: str) -> bool:
         """Return whether a word is one of the words of a predicate's name, in normal form."""
         names = chain(self.near_names, self._find_far_names())
-        return any(word in words_of(name) for name in names)
+        return word in chain.from_iterable(map(words_of, names))
 
     def _is_like_predicate(self, position: int, threshold: float, names: Iterable[str]) -> bool:
         """Return whether a word, alone or with a neighbour, is like one of some names of predicates.
@@ -532,11 +543,9 @@ class Coverage(QuestionWords):
         It is if they have a stem in common, or if their similarity reaches ``threshold`` and no two
         words of them are rivals.
         """
-        phrases = self._phrases_at(position)
-        for name in names:
-            for phrase in phrases:
-                if self._is_like(phrase, name, threshold):
-                    return True
+        for name, phrase in product(names, self._phrases_at(position)):
+            if self._is_like(phrase, name, threshold):
+                return True
         return False
 
     def _is_like(self, phrase: str, name: str, threshold: float) -> bool:
@@ -553,9 +562,8 @@ class Coverage(QuestionWords):
         stems = {stem(word) for word in meanings - UNSPECIFIC_WORDS}
         if not stems.isdisjoint(map(stem, phrase_words)):
             return True
-        for word in phrase_words:
-            if any(are_rivals(word, other) for other in name_words):
-                return False
+        if any(are_rivals(word, other) for word, other in product(phrase_words, name_words)):
+            return False
         return max_similarity(phrase, [name], self.embeddings) >= threshold
 
     def _is_class(self, word: str) -> bool:
@@ -622,18 +630,19 @@ class Coverage(QuestionWords):
         is_other = types and types.isdisjoint(classes) and asked.isdisjoint(last_words)
         if asked and is_other and "many" not in self.words:
             return [f"it asks for a “{min(asked)}”, and texts or numbers were found"]
-        incoming = [predicate for predicate in self.chosen if predicate.is_incoming]
-        if incoming:
-            is_fit = self.kind in ("", "a place") or leads_to_kind(
-                self.kg, self.vertices, incoming[0], self.kind
-            )
-            return [] if is_fit else [f"it asks for {self.kind}, {THINGS_FOUND}"]
-        is_temporal = any(predicate.is_temporal for predicate in self.chosen)
-        if not self.kind or (self.kind == "a time" and is_temporal):
+        if not self.kind:
+            return []
+        for predicate in self.chosen:
+            if predicate.is_incoming:
+                are_fit = self.kind == "a place" or leads_to_kind(
+                    self.kg, self.vertices, predicate, self.kind
+                )
+                return [] if are_fit else [f"it asks for {self.kind}, {THINGS_FOUND}"]
+        if self.kind == "a time" and any(predicate.is_temporal for predicate in self.chosen):
             return []
         iris = [predicate.iri for predicate in self.chosen]
         values = fetch_values(self.kg, self.vertices, iris)
         if not values or any(self.kind in kinds_of_value(value) for value in values):
             return []
-        names = ", ".join(f"“{predicate.name}”" for predicate in self.chosen)
-        return [f"it asks for {self.kind}, and the values of {names} are of another kind"]
+        names = "”, “".join(self.chosen_names)
+        return [f"it asks for {self.kind}, and the values of “{names}” are of another kind"]
