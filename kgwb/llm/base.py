@@ -300,8 +300,7 @@ class DataNotice(Record):
         return f"The prompts of {self.model} leave this machine, to {self.host}. They may hold: {listed}."
 
 
-Present = Callable[[DataNotice], None]
-Collect = Callable[[DataNotice], None]
+Receive = Callable[[DataNotice], None]
 
 
 def show_notice(notice: DataNotice) -> None:
@@ -323,9 +322,9 @@ def show_notice(notice: DataNotice) -> None:
         sys.stderr.flush()
 
 
-presenter: ContextVar[Present] = ContextVar("presenter", default=show_notice)
+presenter: ContextVar[Receive] = ContextVar("presenter", default=show_notice)
 """How a notice is shown. A widget shows it in itself."""
-collector: ContextVar[Collect | None] = ContextVar("collector", default=None)
+collector: ContextVar[Receive | None] = ContextVar("collector", default=None)
 """What keeps the notices of the requests that are sent; None for nothing."""
 _lock = threading.Lock()
 """Held while a notice is shown, so that no other thread sends a request before."""
@@ -334,7 +333,7 @@ _shown_here: dict[Path, str] = {}
 
 
 @contextmanager
-def notices_collected_by(collect: Collect) -> Iterator[None]:
+def notices_collected_by(collect: Receive) -> Iterator[None]:
     """Give the notice of each request that the code inside sends to a hosted model to ``collect``."""
     token = collector.set(collect)
     try:

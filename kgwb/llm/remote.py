@@ -99,7 +99,7 @@ def make_client(
         return create_client(
             headers={"Accept-Encoding": "identity"},
             event_hooks=hooks,
-            verify=_tls_context(package),
+            verify=_make_tls_context(package, identify_certificates()),
         )
     except errors as error:
         # Not its message, which may hold the password of a proxy, and not as the cause either
@@ -111,19 +111,14 @@ def make_client(
     )
 
 
-def _tls_context(package: str) -> ssl.SSLContext:
+@lru_cache(maxsize=2)
+def _make_tls_context(package: str, _certificates: object) -> ssl.SSLContext:
     """Return what clients of httpx or httpx2 check the certificates of servers with.
 
     It is the default of the package. Clients share it: otherwise each reads all certificates of the
     machine, which takes 20 to 80 ms. It is made anew when the certificates have changed. Raises
     OSError if SSL_CERT_FILE or SSL_CERT_DIR names no certificates.
     """
-    return _make_tls_context(package, identify_certificates())
-
-
-@lru_cache(maxsize=2)
-def _make_tls_context(package: str, _certificates: object) -> ssl.SSLContext:
-    """Make the default context of a package, which reads the certificates."""
     context: ssl.SSLContext = import_module(package).create_ssl_context()
     return context
 

@@ -141,6 +141,8 @@ def test_predicates_are_like_a_relation(relation: str, names: str, similar: str)
         ("where is the queen of the sound?", "queen of the sound"),
         ("which boat is it?", ""),
         ("When was Jo Frost I born?", "Jo Frost I"),
+        ("When was Jo Frost II born?", "Jo Frost II"),
+        ("かいこく is where?", "かいこく"),
         ("Which boat of Jo Frost I can sail?", "Jo Frost"),
         ("Who is Bo Hale (captain)?", "Bo Hale (captain)"),
         ("Which otter sails with Jo Frost?", "Jo Frost"),

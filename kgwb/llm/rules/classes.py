@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from rdflib import URIRef
@@ -52,7 +53,7 @@ from kgwb.llm.rules.words import (
     tokenize,
     words_of,
 )
-from kgwb.terms import find_reached, name_from_iri
+from kgwb.terms import Term, find_reached, name_from_iri
 
 CLASS_RELATION = "type"
 """The relation of a fact that states the class of what is asked for."""
@@ -93,6 +94,9 @@ DATES = (
 )
 
 
+HOW_MANY = ["how", "many"]
+
+
 class Classes(NamedTuple):
     """The classes of a graph."""
 
@@ -118,6 +122,16 @@ class Classes(NamedTuple):
             if found <= self.subclasses[iri]:
                 return iri
         return None
+
+    def find_lowest(self, iris: Iterable[Term | None]) -> URIRef | None:
+        """Return the smallest class that some classes are, or are below; None if there is none."""
+        found = self.names.keys() & set(iris)
+        smallest = None
+        for iri, members in self.subclasses.items():
+            is_above = found and found <= members
+            if is_above and (smallest is None or members < self.subclasses[smallest]):
+                smallest = iri
+        return smallest
 
 
 @kept_by_graph
@@ -166,7 +180,7 @@ def read_members(question: str, kg: Graph, embeddings: Embeddings) -> Read | Non
     question = write_dates(remove_filler_phrases(question))
     asked = EXISTENCE.sub("", question)
     words = lowercase_words(tokenize(asked))
-    is_count = words[:2] == ["how", "many"] or not {"count", "number"}.isdisjoint(words[:3])
+    is_count = words[:2] == HOW_MANY or not {"count", "number"}.isdisjoint(words[:3])
     others = words[1:] if is_count else words
     refused = REFUSED_WORDS.intersection(words)
     refused -= en.ORDINALS.intersection(words[-1:])  # who came first
@@ -225,7 +239,7 @@ def read_members_loosely(question: str, kg: Graph, embeddings: Embeddings) -> Re
     if has_unknown_degree or not NOT_READ_LOOSELY.isdisjoint(words) or words[0] in en.AUXILIARIES:
         return None
     kind: QuestionKind = "list"
-    if words[:2] == ["how", "many"]:
+    if words[:2] == HOW_MANY:
         kind = "count"
     elif words[0] in ASKING_FOR_VALUES:
         return None
@@ -243,7 +257,7 @@ def read_members_loosely(question: str, kg: Graph, embeddings: Embeddings) -> Re
             continue
         class_iri = named
         if named is None:
-            class_iri = _class_with(conditions[0], things, kg)
+            class_iri = _class_with(conditions[0].predicate, things, kg)
         if class_iri is None:
             continue
         reading, unread = _read_of_class(classes.names[class_iri], kind, conditions, doubts)
@@ -319,17 +333,12 @@ def _find_like_class(
     return span, found
 
 
-def _class_with(condition: Condition, things: Things, kg: Graph) -> URIRef | None:
-    """Return the smallest class of all things that have a predicate called as in a condition, if there is one."""
-    named = [each.iri for each in things.attributes if each.name == condition.predicate]
-    predicates = values_clause("?p", named)
-    types = types_path(kg)
-    rows = kg.select(f"SELECT DISTINCT ?c WHERE {{ {predicates} ?s ?p ?o ; {types} ?c }}").rows
-    classes = fetch_classes(kg)
-    found = {iri for (iri,) in rows if iri in classes.names}
-    below = classes.subclasses
-    above = [iri for iri in classes.names if found and found <= below.get(iri, {iri})]
-    return min(above, key=lambda iri: (len(below.get(iri, ())), iri), default=None)
+def _class_with(predicate: str, things: Things, kg: Graph) -> URIRef | None:
+    """Return the smallest class of all things that have a predicate of a name, if there is one."""
+    named = [each.iri for each in things.attributes if each.name == predicate]
+    where = f"{values_clause('?p', named)} ?s ?p ?o ; {types_path(kg)} ?c"
+    rows = kg.select(f"SELECT DISTINCT ?c WHERE {{ {where} }}").rows
+    return fetch_classes(kg).find_lowest(chain.from_iterable(rows))
 
 
 def write_dates(question: str) -> str:
@@ -363,9 +372,7 @@ def _read_about(
     conditions = find_conditions(question, taken, name, things, kg, embeddings)
     if conditions is None:
         return None
-    said = set(taken)
-    for condition in conditions:
-        said |= condition.positions
+    said = taken.union(*(condition.positions for condition in conditions))
     start = max(taken)
     if "of" in words[min(said) : start]:
         return None

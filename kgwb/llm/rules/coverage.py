@@ -185,9 +185,8 @@ class Coverage(QuestionWords):
         """
         said = [self.words[position] for position in self.positions]
         if self.kind == "a person":
-            for predicate in self.chosen:
-                said += words_of(predicate.name)
-            said = [word for word in said if en.is_verb(word)]
+            said += chain.from_iterable(map(words_of, self.chosen_names))
+            said = list(filter(en.is_verb, said))
         elif (
             self.kind
             or en.ACTIVE_AUXILIARIES.isdisjoint(self.words)
@@ -220,11 +219,10 @@ class Coverage(QuestionWords):
         """
         if self._is_fully_named:
             return []
-        place_of = {frozenset([stem(self.words[place])]): place for place in self.positions}
-        for name in names_of_other_predicates(self.kg, self.predicates):
-            place = place_of.get(stems_of(name))
-            if place is not None:
-                return self._taken_as_chosen([place])
+        others = set(map(stems_of, names_of_other_predicates(self.kg, self.predicates)))
+        for position in self.positions:
+            if stems_of(self.words[position]) in others:
+                return self._taken_as_chosen([position])
         return []
 
     def _find_requirement(self) -> list[str]:
@@ -609,11 +607,11 @@ class Coverage(QuestionWords):
             word = self.words[position]
             pair = "_".join(self.words[position : position + 2])
             names_relation = pair in RELATION_PHRASES or word in RELATION_PHRASES
-            if self._is_content(position) or names_relation:
-                if self._is_like_predicate(position, MIN_PREDICATE_SIMILARITY, self.near_names):
-                    return True
-                if self._is_any_class(word, types):
-                    return True
+            if not self._is_content(position) and not names_relation:
+                continue
+            is_like = self._is_like_predicate(position, MIN_PREDICATE_SIMILARITY, self.near_names)
+            if is_like or self._is_any_class(word, types):
+                return True
         return False
 
     def find_wrong_values(self) -> list[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from rdflib import Literal, URIRef
 from rdflib.namespace import OWL, RDFS
@@ -71,10 +72,8 @@ class VertexPredicate:
     @property
     def is_temporal(self) -> bool:
         """Whether its name, or that of a value type, has a word for a time."""
-        words = self.name.lower().split()
-        for value_type in self.value_types:
-            words += value_type.lower().split()
-        return not en.TIME_WORDS.isdisjoint(words)
+        said = " ".join([self.name, *self.value_types])
+        return not en.TIME_WORDS.isdisjoint(said.lower().split())
 
     @property
     def has_only_numbers(self) -> bool:
@@ -487,13 +486,12 @@ def asked_kind(words: Words) -> str:
     value_type, place = expected_value_type(words)
     if value_type == "date":
         return "a time"
-    for position, word in enumerate(words[:-1]):
-        following = words[position + 1]
-        if word == "how" and following in MEASURED_WORDS and following != "many":
+    for word, following in pairwise(words):
+        if word == "how" and following in MEASURED_WORDS:
             return "a number"
     if value_type == "place" and not place:
         return "a place"
-    if words and not WHO_WORDS.isdisjoint(words[:2]):
+    if not WHO_WORDS.isdisjoint(words[:2]):
         return "a person"
     return ""
 
@@ -509,12 +507,11 @@ def kinds_of_value(value: Term) -> set[str]:
         return {"a place", "a person"}
     text = str(value).strip()
     kinds = set()
+    if DIGITS.search(text):
+        kinds.add("a number")
     if _is_time(value):
         kinds.add("a time")
-    if any(character.isdigit() for character in text):
-        kinds.add("a number")
-    is_measure = NUMBER.fullmatch(text) or text.casefold() in ("true", "false")
-    if "a time" not in kinds and not is_measure:
+    elif not NUMBER.fullmatch(text) and text.casefold() not in ("true", "false"):
         kinds.add("a place")
         if text != text.casefold():
             kinds.add("a person")
@@ -559,7 +556,7 @@ def leads_to_kind(kg: Graph, vertices: Vertices, predicate: VertexPredicate, kin
     literals: list[Literal] = []
     if not predicate.is_incoming:
         literals = _fetch_literals(kg, vertices).get(predicate.iri, [])
-    has_times = any("a time" in kinds_of_value(value) for value in literals)
+    has_times = any(map(_is_time, literals))
     if kind == "a time":
         is_event = predicate.is_temporal or words[-1] == "on" or any(map(en.is_verb, words))
         return has_times and is_event
@@ -642,13 +639,10 @@ GENDER_NAMES = ("gender", "sex")
 def find_gender(kg: Graph, name: str) -> str:
     """Return "she" or "he", as the graph says of the gender of a person; "" if it does not."""
     vertices = find_labelled(kg, name)
-    predicates = fetch_predicates(kg, vertices)
-    genders = [each.iri for each in predicates if each.name in GENDER_NAMES]
-    values = fetch_values(kg, vertices, genders)
-    if not values:
-        return ""
-    gender = values[0]
-    text = str(gender)
-    if isinstance(gender, URIRef):
-        text = kg.names([gender])[gender]
-    return GENDERS.get(normalize(text), "")
+    for predicate in fetch_predicates(kg, vertices):
+        if predicate.name in GENDER_NAMES:
+            for gender in fetch_ends(kg, vertices, predicate)[:1]:
+                names = _names_in(kg, [(gender,)])
+                text = normalize(" ".join(names.values()) or str(gender))
+                return GENDERS.get(text, "")
+    return ""

@@ -129,8 +129,8 @@ DASHES = ("-", "–", "—")
 SENTENCE_ENDS = (".", "?", "!", ":")
 
 
-OTHER_SCRIPT = re.compile(r"[^\W\d_\u0000-\u024f\u1e00-\u1eff]")
-"""A letter that is not Latin. In an English question only names have such letters."""
+DIGIT_OR_OTHER_SCRIPT = re.compile(r"[^\W_:-\u024f\u1e00-\u1eff]")
+"""A digit, or a letter that is not Latin. In an English question only names have such letters."""
 
 
 class Token(NamedTuple):
@@ -153,14 +153,11 @@ class Token(NamedTuple):
 
         A capital does not count in "I", nor in words of NON_NAME_WORDS that begin a sentence.
         """
-        if self.text.isascii() and self.text.isalpha() and self.text.islower():
-            return False  # as most words; the rest would say the same
-        if OTHER_SCRIPT.search(self.text):
+        if DIGIT_OR_OTHER_SCRIPT.search(self.text):
             return True
         excluded = NON_NAME_WORDS if self.begins_sentence else {"i"}
-        if self.lowercase in excluded:
-            return False
-        return any(character.isupper() or character.isdigit() for character in self.text)
+        has_capital = self.text != self.text.lower()
+        return has_capital and self.lowercase not in excluded
 
     @property
     def is_common_word(self) -> bool:
@@ -297,9 +294,8 @@ def are_kin(word: str, name: str) -> bool:
     groups = KIN_GROUPS.get(stem(word))
     if not groups:  # as of most words, which are compared with each class of a graph
         return False
-    return any(
-        not groups.isdisjoint(KIN_GROUPS.get(stem(other), ())) for other in words_saying(name)
-    )
+    others = map(stem, words_saying(name))
+    return any(not groups.isdisjoint(KIN_GROUPS.get(other, ())) for other in others)
 
 
 def words_saying(name: str) -> Words:
@@ -332,9 +328,9 @@ def relation_phrase(word: str) -> str:
     return RELATION_PHRASES.get(word, word)
 
 
-RECIPIENT_VERBS: dict[str, str] = {
-    stem(_verb): _other for _verb, _other in LEXICON["recipients"].items()
-}
+RECIPIENT_VERBS: dict[str, str] = {}
+for _verb, _other in LEXICON["recipients"].items():
+    RECIPIENT_VERBS[stem(_verb)] = _other
 """For the stem of a verb, what somebody does to whom it is done: who is lent something borrows it."""
 RIVALS: defaultdict[str, dict[str, str]] = defaultdict(dict)
 """For a stem, its meaning in each group of words that never mean the same: "begin" and "end".
@@ -428,6 +424,7 @@ LETTER_OR_DIGIT = re.compile(r"[^\W_]")
 SIGNS = re.compile(r"[^\w\s]{0,3}")
 """The signs after a word that may belong to a name; no name ends in more of them."""
 WEEKDAY = re.compile("(mon|tues|wednes|thurs|fri|satur|sun)days?")
+ROMAN_NUMERAL = re.compile("[IVX]+")
 MAX_NAME_TOKENS = 18
 NATIONALITY_ENDINGS = ("ian", "ean", "ish", "ese")
 KIND_INTRODUCTIONS = WH_WORDS | DETERMINERS | PRONOUNS
@@ -548,20 +545,18 @@ class _MentionFinder:
         """
         if self.kg is None:
             return []
-        edges = []
-        for position, token in enumerate(self.tokens):
-            if LETTER_OR_DIGIT.search(token.text):
-                edges.append(position)
-        endings = {last: self._endings_of(last) for last in edges}
+        edges = [
+            place for place, token in enumerate(self.tokens) if LETTER_OR_DIGIT.search(token.text)
+        ]
         spellings_of: dict[Mention, list[str]] = {}
-        for first in edges:
-            for last in edges:
-                if first <= last < first + MAX_NAME_TOKENS:
-                    part = Mention(first, last + 1, "")
+        for last in edges:
+            endings = self._endings_of(last)
+            for first in range(max(0, last - MAX_NAME_TOKENS + 1), last + 1):
+                if first in edges:
                     beginning = self.question[self.tokens[first].start : self.tokens[last].start]
-                    spellings_of[part] = [beginning + ending for ending in endings[last]]
-        texts = dict.fromkeys(chain.from_iterable(spellings_of.values()))
-        labels = self.kg.exact(list(texts))
+                    part = Mention(first, last + 1, beginning)
+                    spellings_of[part] = [beginning + ending for ending in endings]
+        labels = self.kg.exact(list(dict.fromkeys(chain.from_iterable(spellings_of.values()))))
         found = []
         for part, spellings in spellings_of.items():
             names = [spelling for spelling in spellings if spelling in labels]
@@ -600,31 +595,25 @@ class _MentionFinder:
         they are several, and none is a function word, a verb or a word for a relation.
         """
         tokens = self.tokens[label.start : label.end]
-        has_common_word = False
-        for token in tokens:
-            if token.looks_like_name:
-                return True
-            if token.is_common_word:
-                has_common_word = True
-        return len(tokens) > 1 and not has_common_word
+        if any(token.looks_like_name for token in tokens):
+            return True
+        return label.size > 1 and not any(token.is_common_word for token in tokens)
 
     def _capitalized_runs(self) -> list[Mention]:
         """Return runs of words that are written like names, from left to right.
 
         One word of NAME_CONNECTORS may stand between two of them. A run does not begin with a number
-        alone, nor with the first word of the question unless that has a digit.
+        alone, nor with the first word of the question unless that has a digit or is of another script.
         """
         runs: list[Mention] = []
         for position, token in enumerate(self.tokens):
-            is_numeral = token.text == "I" and self._is_numeral_behind(runs, position)
-            if not token.looks_like_name and not is_numeral:
+            if not token.looks_like_name and not self._is_numeral_behind(runs, position):
                 continue
             end = position + 1
             if runs and self._can_continue(runs[-1], position):
                 runs[-1] = self._mention(runs[-1].start, end)
                 continue
-            has_digit = any(character.isdigit() for character in token.text)
-            can_begin = position > 0 or has_digit
+            can_begin = position > 0 or DIGIT_OR_OTHER_SCRIPT.search(token.text)
             if can_begin and not token.text.isdigit():
                 runs.append(self._mention(position, end))
         return [self._with_qualifier(run) for run in runs]
@@ -639,10 +628,11 @@ class _MentionFinder:
         return Mention(run.start, run.end + len(words), self.question[start : qualifier.end()])
 
     def _is_numeral_behind(self, runs: Sequence[Mention], position: int) -> bool:
-        """Return whether "I" belongs to the name before it: "when was Mary I born", but not "Mary I can"."""
-        following = self.tokens[position + 1 : position + 2]
-        is_pronoun = bool(following) and following[0].lowercase in AUXILIARIES
-        return bool(runs) and runs[-1].end == position and not is_pronoun
+        """Return whether a word is the "I" of the name before it: "when was Mary I born", but not "Mary I can"."""
+        if self.tokens[position].text != "I" or not runs or runs[-1].end != position:
+            return False
+        following = lowercase_words(self.tokens[position + 1 : position + 2])
+        return AUXILIARIES.isdisjoint(following)
 
     def _can_continue(self, run: Mention, position: int) -> bool:
         """Return whether a token continues a run: directly, or after one word of NAME_CONNECTORS.
@@ -666,8 +656,9 @@ class _MentionFinder:
         is_relation_word = first_word in RELATION_PHRASES or WEEKDAY.fullmatch(first_word)
         if (run.size == 1 and is_relation_word) or self._is_adjective(run):
             return False
-        has_numeral = self.tokens[run.end - 1].text == "I"  # Mary I is another one than Mary
-        if self.kg is None or has_numeral or not run.overlaps(labels):
+        last_word = self.tokens[run.end - 1].text
+        is_other = ROMAN_NUMERAL.fullmatch(last_word)  # Mary II is another one than Mary
+        if self.kg is None or is_other or not run.overlaps(labels):
             return True
         found = self.kg.search(run.text, 3)
         return found.how == "all words"
@@ -682,17 +673,14 @@ class _MentionFinder:
         Such a word names nothing. It is capitalised, has a typical ending or is in NATIONALITIES,
         and a word in lower case follows that is neither a function word nor a verb.
         """
-        if position + 1 == len(self.tokens):
+        words = [token.text for token in self.tokens[position : position + 2]]
+        if len(words) < 2:
             return False
-        word = self.tokens[position].text
-        if not word[0].isupper():
+        word, noun = words
+        is_nationality = word in NATIONALITIES or word.endswith(NATIONALITY_ENDINGS)
+        if not word[0].isupper() or not is_nationality or not noun.islower():
             return False
-        if word not in NATIONALITIES and not word.endswith(NATIONALITY_ENDINGS):
-            return False
-        noun = self.tokens[position + 1].text
-        if noun in FUNCTION_WORDS or is_verb(noun):
-            return False
-        return noun.islower()
+        return noun not in FUNCTION_WORDS and not is_verb(noun)
 
     def _find_lowercase_name(self, labels: list[Mention]) -> list[Mention]:
         """Return the longest label of a question without capitals, the last of equals; else [].
@@ -889,7 +877,7 @@ def _is_marked(name: str) -> bool:
     """Return whether a name tells its ends by more than a noun: by "is", "has", "of", "broader" or a verb."""
     words = _separate(name)
     last = words[-1]
-    return words[0] in MARKS or last in (*PREPOSITIONS, *COMPARATIVES) or last.endswith("s")
+    return words[0] in MARKS or last in PREPOSITIONS | COMPARATIVES or last.endswith("s")
 
 
 def _name_converses(ends: NamedEnds) -> NamedEnds:
@@ -925,47 +913,15 @@ def singular(word: str) -> str:
 
 NAME = "@"
 """Stands for a name of the graph in a question."""
-_BE = "(?:is|are|was|were)"
-_DO = "(?:does|do|did)"
-_HAVE = f"(?:{'|'.join(HAVE_FORMS)}|with)"
 _WORD = rf"(?!(?:{'|'.join(FUNCTION_WORDS)})\b)[\w-]+"
-_WORDS = rf"(?P<words>{_WORD}(?: {_WORD}){{0,2}}(?: of {_WORD})?)"
-_IN = rf" (?P<preposition>{'|'.join(PREPOSITIONS)})"
-_PATTERNS = (
-    # who is the parent of X, which units are fed by X; is X the parent of Y
-    (rf"(?:.* )?{_BE} (?:{NAME} )?{_WORDS}{_IN} {NAME}", "{words} {preposition}", False),
-    # who is X the parent of, what is X fed by
-    (rf".* {_BE} {NAME} {_WORDS}{_IN}", "{words} {preposition}", True),
-    # who is X's parent; is X Y's parent
-    (rf"(?:(?:.* )?{_BE} )?(?:{NAME} )?{NAME} 's {_WORDS}", "{words} of", False),
-    # name the parents of X
-    (rf"(?:name|list|show|give me|tell me) {_WORDS}{_IN} {NAME}", "{words} {preposition}", False),
-    # whose parent is X
-    (rf"whose {_WORDS} {_BE} {NAME}", "{words} of", True),
-    # which units have X as parent; what does X have as parent
-    (rf".* {_HAVE} {NAME} (?:as|for) (?:its |their )?{_WORDS}", "{words} of", True),
-    (rf".* {_DO} {NAME} have (?:as|for) (?:its |their )?{_WORDS}", "{words} of", False),
-    # X is the parent of whom
-    (rf"{NAME} {_BE} {_WORDS}{_IN} (?:who|what|which).*", "{words} {preposition}", True),
-    # of which child is X the parent, by whom is X managed
-    (rf"{_IN[1:]} (?:who|what|which).* {_BE} {NAME} {_WORDS}", "{words} {preposition}", True),
-    # how many parents does X have
-    (rf"(?:how many|which|what) {_WORDS} {_DO} {NAME} have", "{words} of", False),
-    # what does X feed; does X feed Y
-    (rf"(?:.* )?{_DO} {NAME} {_WORDS}(?:{_IN})?(?: {NAME})?", "{words}ed {preposition}", True),
-    # who feeds X, which unit feeds X
-    (
-        rf"(?:who|what|(?:which|how many) {_WORD}(?: {_WORD})?) (?P<words>{_WORD})(?:{_IN})? {NAME}",
-        "{words} {preposition}",
-        False,
-    ),
-)
-"""How a question names a relation, the name of the relation, and whether the first name is its subject.
-
-A verb ends in "ed", even as "feeded": what ends in "s" may be a noun.
-"""
-
-
+_PARTS = {
+    "name": NAME,
+    "have": f"(?:{'|'.join(HAVE_FORMS)}|with)",
+    "word": _WORD,
+    "words": rf"(?P<words>{_WORD}(?: {_WORD}){{0,2}}(?: of {_WORD})?)",
+    "preposition": rf"(?P<preposition>{'|'.join(PREPOSITIONS)})",
+}
+"""What stands for the parts of a wording in braces, as regular expressions."""
 DOUBLE_E = re.compile("e(?=ed$)")
 
 
@@ -976,13 +932,14 @@ def find_wording(words: Sequence[str]) -> tuple[str, bool] | None:
     the other end; with one, that is what is asked for. Only questions with one relation are read.
     """
     text = " ".join(word for word in words if word not in ARTICLES)
-    for pattern, form, is_subject in _PATTERNS:
+    for wording in LEXICON["wordings"]:
+        pattern = wording["question"].format(**_PARTS)
         found = re.fullmatch(pattern, text)  # compiled at first use: that takes long
         if found:
             parts = found.groupdict("")
-            relation = form.format(**{"preposition": "", **parts}).strip()
+            relation = wording["relation"].format(**{"preposition": "", **parts}).strip()
             relation = DOUBLE_E.sub("", relation)
             if relation.endswith(" by") and relation.count(" ") > 1:  # films directed by X
                 return None
-            return relation, is_subject or text.count(NAME) > 1
+            return relation, wording["is_subject"] or text.count(NAME) > 1
     return None
