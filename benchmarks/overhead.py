@@ -93,6 +93,9 @@ class Bare:
 class Unrecorded(Run):
     """A run with its steps whose calls are neither keyed nor kept; what is asked twice is made twice."""
 
+    kg: Any = None
+    """The graph itself, in place of one that records."""
+
     def __init__(self, *given: Any, **more: Any) -> None:
         super().__init__(*given, **more)
         self.kg = more["kg"]

@@ -88,8 +88,8 @@ class Engine:
     """By agent or role; the default under ""."""
     prompts: Prompts
     embeddings: Embeddings
-    kg: RecordedGraph
-    """The graph. Everything that is asked of it is recorded."""
+    graph: RecordedGraph
+    """The graph without a recorder: see ``kg``."""
     execution: Execution
     """The latest execution; before the first one, one that has not begun."""
 
@@ -106,6 +106,15 @@ class Engine:
         """Messages that a person put in place of an agent's, by step key and number of the call."""
         self.prefer_recorded = False
         """Whether recorded replies are used even if they came from another model."""
+
+    @property
+    def kg(self) -> RecordedGraph:
+        """The graph. Everything that is asked of it is recorded.
+
+        If the run kept it, each would keep the other, and a run that nobody needs any more would
+        stay until Python looks for garbage.
+        """
+        return self.graph.with_recorder(self.call)
 
     # The latest execution
 
@@ -217,7 +226,7 @@ class Engine:
             call = self._put_in_reply(step, content, self.record.edited_replies[place])
             return call, call.result
 
-        is_remote = self.kg.remote
+        is_remote = self.graph.remote
         make = None
         if model is not None:
             is_remote = is_remote or model.remote
@@ -328,8 +337,8 @@ class Engine:
         content = {"model": model_name, "task": request.task, "content": recorded}
         kind, _, _ = model_name.partition(":")
         if kind == "rules":
-            content["graph"] = self.kg.identity
-            content |= self.kg.muted_data
+            content["graph"] = self.graph.identity
+            content |= self.graph.muted_data
         return content
 
     # Graph, embeddings and tools
@@ -337,7 +346,7 @@ class Engine:
     @property
     def unrecorded_graph(self) -> Graph | None:
         """The graph without recording; None in a replay."""
-        return self.kg.inner
+        return self.graph.inner
 
     @property
     def is_replay(self) -> bool:
@@ -377,14 +386,17 @@ class Engine:
         is_remote = False
         if kind != "similarity":
             missing = f"a {kind} on the graph"
-            is_remote = self.kg.remote
+            is_remote = self.graph.remote
         result_type = RESULT_TYPES.get(kind, result_type or Any)
         identity = CallIdentity.of(kind, request, 0)
         call = self._call(identity, make, is_remote, missing, result_type)
         result = call.result
-        if isinstance(result, ResultSet) and result.cut:
+        if not isinstance(result, ResultSet):
+            return call
+        if result.cut:
             self.note(f"the result was cut at {len(result.rows)} rows")
-        if kind == "select":
+        # Most queries have none, and the pattern for it takes ten times as long as this.
+        if kind == "select" and "group_concat" in request["query"].lower():
             from kgwb.kg.findings import describe_unbound_concat
 
             unbound = describe_unbound_concat(request["query"], result)
@@ -613,7 +625,7 @@ class Engine:
         subjects = {subject_of(item) for item in items}
         if len(subjects) < len(items):
             return False
-        if self.kg.remote:
+        if self.graph.remote:
             return True
         return any(model.remote for model in self.models.values())
 

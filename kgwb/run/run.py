@@ -211,9 +211,9 @@ class Run(Engine):
         """Names of agents, or keys of steps, after which ``go`` stops."""
         graph = None if kg is None else open_kg(kg)
         if isinstance(graph, RecordedGraph):
-            self.kg = graph.with_recorder(self.call)
+            self.graph = graph.with_recorder(None)
         else:
-            self.kg = RecordedGraph(graph, self.call)
+            self.graph = RecordedGraph(graph)
         self.right_answer: RightAnswer | None = None
         """What is known to be right; set by whoever has the gold of the question."""
         self._write_to(path)
@@ -754,7 +754,7 @@ class Run(Engine):
         Raises SettingError in a replay, and what ``Graph.without`` raises: GraphError for an
         endpoint, QueryError for a triple with a blank node.
         """
-        muted_graph = self.kg.without(*triples)
+        muted_graph = self.graph.without(*triples)
         return self.fork(kg=muted_graph.inner)
 
     def preview_request(self, step: str, *, prompts: Prompts | None = None) -> ChatRequest | None:
@@ -855,8 +855,8 @@ class Run(Engine):
         Without an answer the status takes its place.
         """
         muted = ""
-        if self.kg.muted:
-            triples = pluralize(len(self.kg.muted), "triple")
+        if self.graph.muted:
+            triples = pluralize(len(self.graph.muted), "triple")
             muted = f", without {triples}"
         outcome: str = self.status
         if self.answer is not None:
@@ -924,10 +924,10 @@ class Run(Engine):
             settings=self.settings.to_data(),
             models=models,
             embeddings=self.embeddings.name,
-            graph=self.kg.identity,
-            source=self.kg.source,
-            muted=self.kg.muted,
-            vocabulary=self.kg.vocabulary,
+            graph=self.graph.identity,
+            source=self.graph.source,
+            muted=self.graph.muted,
+            vocabulary=self.graph.vocabulary,
             prompts={**self.record.used_prompts, **self.prompts.texts},
         )
 
@@ -1067,9 +1067,9 @@ class Run(Engine):
         run.id = header.id
         run.created = header.created
         if graph is None:
-            run.kg.identity = header.graph
-            run.kg.vocabulary = header.vocabulary
-            run.kg.muted = header.muted
+            run.graph.identity = header.graph
+            run.graph.vocabulary = header.vocabulary
+            run.graph.muted = header.muted
         run.record.take_over(saved.record)
         run.record.models = header.models
         for key, value in saved.record.overrides.items():
