@@ -150,7 +150,7 @@ def test_a_gzip_file_that_unpacks_to_too_much_is_said_to(
 def test_a_file_stays_open_from_one_text_to_the_next(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    file, opened = disk.AppendedFile(tmp_path / "folder" / "lines"), []
+    file, opened = disk.AppendedFile(tmp_path / "lines"), []
     open_file = os.open
 
     def counted(*arguments: Any) -> int:
@@ -170,7 +170,7 @@ def test_a_file_stays_open_from_one_text_to_the_next(
 
 @pytest.mark.parametrize("is_replaced", [True, False])
 def test_a_text_goes_to_the_file_that_is_at_the_path_now(tmp_path: Path, is_replaced: bool) -> None:
-    path = tmp_path / "lines"
+    path = tmp_path / "folder" / "lines"
     file = disk.AppendedFile(path)
     file.append("old\n")
     path.unlink()

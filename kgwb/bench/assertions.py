@@ -54,7 +54,7 @@ def resolve_assertions(questions: Iterable[BenchQuestion], kg: Graph) -> list[Be
     for question in questions:
         changes: dict[str, tuple[str, ...]] = {}
         for name, values in question.assertions:
-            if not isinstance(values, tuple):
+            if not values or not isinstance(values, tuple):
                 continue
             try:
                 changes[name] = tuple(_resolve(value, ids, "predicate" in name) for value in values)
@@ -65,6 +65,9 @@ def resolve_assertions(questions: Iterable[BenchQuestion], kg: Graph) -> list[Be
                     hint="write an IRI in angle brackets, a text in quotes, or use one of these prefixes: "
                     f"{known}",
                 ) from exc
+        if not changes:
+            resolved.append(question)
+            continue
         assertions = question.assertions.model_copy(update=changes)
         resolved.append(question.model_copy(update={"assertions": assertions}))
     return resolved

@@ -191,6 +191,8 @@ def _wait_for_models(step: Step) -> float:
 
     The calls before these came from the record, and took no time.
     """
+    if not step.live_calls:
+        return 0.0
     waits = [call.seconds for call in step.model_calls]
     first_live = max(0, len(waits) - step.live_calls)
     return sum(waits[first_live:])

@@ -83,6 +83,8 @@ BenchRow = dict[str, Any]
 NonNegativeInt = Annotated[int, Field(strict=True, ge=0, lt=2**63)]
 Seconds = Annotated[float, Field(strict=True, ge=0, le=1e12)]
 Share = Annotated[float, Field(strict=True, ge=0, le=1)]
+_ABSENT: Any = ()
+"""The default of a list or object of a row: pydantic would copy one of its own kind for each row."""
 _OTHER_FOLDER_HINT = "name another folder with --out"
 _DISK_FULL_HINT = "free some space and give the same command again: it continues from there"
 
@@ -143,7 +145,7 @@ class ResultRowSchema(RowSchema):
 
     question: str
     type: str = ""
-    tags: list[str] = []
+    tags: list[str] = _ABSENT
     split: str = ""
     language: str = ""
     source: str = ""
@@ -155,9 +157,9 @@ class ResultRowSchema(RowSchema):
     """Requests to the graph."""
     executed_queries: NonNegativeInt = 0
     """How many queries the answer came from."""
-    answer_queries: list[str] = []
+    answer_queries: list[str] = _ABSENT
     """These queries. Rows of earlier versions do not have them."""
-    support_predicates: list[str] = []
+    support_predicates: list[str] = _ABSENT
     """The predicates of the triples that support the answer."""
     assertions: Assertions = Assertions()
     """What is asserted of the answer, with IRIs in full."""
@@ -168,34 +170,34 @@ class ResultRowSchema(RowSchema):
     """The predicates of the gold query."""
     prompt_tokens: NonNegativeInt = 0
     completion_tokens: NonNegativeInt = 0
-    models: dict[str, _TokenCounts] = {}
-    served: dict[str, list[str]] = {}
+    models: dict[str, _TokenCounts] = _ABSENT
+    served: dict[str, list[str]] = _ABSENT
     """The versions that answered, by the model's name, as the servers named them."""
-    stages: dict[str, Seconds] = {}
+    stages: dict[str, Seconds] = _ABSENT
     """The seconds of each stage, with the wait for models."""
     model_seconds: Seconds = 0
     """The wait for models."""
-    stage_model_seconds: dict[str, Seconds] = {}
-    linking: dict[str, _LinkingCounts] = {}
+    stage_model_seconds: dict[str, Seconds] = _ABSENT
+    linking: dict[str, _LinkingCounts] = _ABSENT
     """How many of the gold query's vertices and predicates were linked, or were candidates."""
     cut_rows: NonNegativeInt = 0
     """At how many rows a limit cut the result of one of the answer's queries; missing if none was cut."""
     run: str = ""
     """Path of the saved run inside the folder; empty if the run was not saved."""
-    table: list[list[str | None]] = []
+    table: list[list[str | None]] = _ABSENT
     """The rows of an answer that is a table."""
-    readings: list[_AnswerOfReading] = []
+    readings: list[_AnswerOfReading] = _ABSENT
     """The answers of the other readings that were offered; missing if these were not asked."""
-    gold_table: list[list[str | None]] = []
-    by_column: dict[str, Share] = {}
+    gold_table: list[list[str | None]] = _ABSENT
+    by_column: dict[str, Share] = _ABSENT
     """F1 of each gold column with the best matching column of the answer."""
-    labels: dict[str, str] = {}
+    labels: dict[str, str] = _ABSENT
     """Labels of the vertices among the answers and the gold."""
     paid: _Usage | None = None
     """What its own calls cost, without those that were asked before."""
-    asks: list[dict[str, Share] | None] = []
+    asks: list[dict[str, Share] | None] = _ABSENT
     """The scores of each ask, if it was asked several times; None for an error."""
-    asks_before: list[dict[str, Share] | None] = []
+    asks_before: list[dict[str, Share] | None] = _ABSENT
     """The scores of each ask before a change."""
     seeds: str = ""
     """ALIKE or SEED_IGNORED, if its asks showed this of the model's seed."""
@@ -320,6 +322,7 @@ class RowFile:
         self.form = form
         self.rows: dict[str, BenchRow] = {}
         """All rows by question id, in the order in which they were written."""
+        self._file = disk.AppendedFile(path, disk.JSON_ENCODING_ERRORS)
         with disk.os_errors_as_input_error(f"{path} cannot be used", _OTHER_FOLDER_HINT):
             if writable:
                 disk.truncate_unfinished_line(path)
@@ -342,8 +345,12 @@ class RowFile:
                 hint="correct what returned this value: the question, the model or the graph",
             ) from exc
         with disk.os_errors_as_input_error(f"cannot write to {self.path}", _DISK_FULL_HINT):
-            disk.append_json_line(self.path, row)
+            self._file.append(disk.to_json_line(row))
         self.rows[row["id"]] = row
+
+    def close(self) -> None:
+        """Close the file, which stays open from one row to the next. A row that is appended later opens it again."""
+        self._file.close()
 
 
 class Results(RowFile):
@@ -417,6 +424,7 @@ class Results(RowFile):
 
         Raises InputError if it cannot be written.
         """
+        self.close()  # Windows replaces no open file
         with disk.os_errors_as_input_error(f"cannot write to {self.path}", _DISK_FULL_HINT):
             disk.write_json_lines(self.path, rows.values())
         self.rows = rows

@@ -12,7 +12,7 @@ import platform
 import threading
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
@@ -60,7 +60,7 @@ from kgwb.errors import (
 )
 from kgwb.llm.base import seed_of_repeat
 from kgwb.llm.remote import announce_models
-from kgwb.records import JsonObject, frozen, to_data
+from kgwb.records import JsonObject, encode_compact, frozen, to_data
 from kgwb.run import Run
 from kgwb.run import Setup as RunSetup
 from kgwb.run.agents import agent_of_key
@@ -314,8 +314,7 @@ def _fingerprint_of(questions: Sequence[BenchQuestion]) -> str:
     lines = []
     for question in questions:
         data = question.model_dump(exclude={"right", "tags", "split", "assertions"})
-        line = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
-        lines.append(line)
+        lines.append(encode_compact(data))
     return fingerprint("\n".join(lines))
 
 
@@ -442,7 +441,7 @@ class Benchmark:
         canceller = RunCanceller()
         # An executor of other machines has workers of its own, which are to have something to do
         may_wait = self.executor is not None and not self.budget.limits
-        with nullcontext() if is_finished else self._store_kept_open():
+        with closing(self.results), nullcontext() if is_finished else self._store_kept_open():
             run_tasks(
                 (self._ask_dialogue(turns, canceller) for turns in group_by_dialogue(questions)),
                 self.executor or self.workers,

@@ -14,7 +14,6 @@ import uuid
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
-from copy import copy
 from hashlib import sha256
 from pathlib import Path
 from time import sleep
@@ -144,7 +143,7 @@ class _StoreFile:
         if call.kind in RESULT_TYPES and size <= MAX_REMEMBERED_BYTES:
             if len(self._remembered) >= MAX_REMEMBERED_CALLS:
                 self._remembered.clear()
-            self._remembered[address] = copy(call)
+            self._remembered[address] = call.__copy__()
 
     def find(self, *addresses: str) -> Call | None:
         """Return a copy of the first call that is remembered at one of two addresses, or is in the file.
@@ -154,7 +153,7 @@ class _StoreFile:
         for address in addresses:
             call = self._remembered.get(address)
             if call is not None:
-                return copy(call)
+                return call.__copy__()
         row = self.query("SELECT address, data FROM calls WHERE address IN (?, ?)", *addresses)
         if row is None:
             return None
