@@ -43,6 +43,10 @@ from kgwb.systems.chatty_kg.relation_linking import OVER_NODE
 
 POSSESSIVE_PRONOUNS = ("his", "her", "its", "their")
 GENDER_OF_PRONOUN = {"she": "she", "her": "she", "he": "he", "him": "he", "his": "he"}
+RELATIVES_OF_OTHER_GENDER = {
+    "she": re.compile(r"\b(husband|father|brother|son|uncle)\b"),
+    "he": re.compile(r"\b(wife|mother|sister|daughter|aunt)\b"),
+}
 PLURAL_PRONOUNS = frozenset("they them their theirs these those".split())
 DEMONSTRATIVES = frozenset(("this", "that", "these", "those"))
 WORDS_BEFORE_DEMONSTRATIVES = AUXILIARIES | PREPOSITIONS | WH_WORDS
@@ -75,7 +79,7 @@ COUNTED_OPENING = re.compile(
 """The beginning of a question whose answers can be counted."""
 SELECTS_FROM_THEM = re.compile(
     r"(and )?((which|who|what|(?P<many>how many))( ones?)?"
-    r" of (them|(these|those)( \w+s(?= (are|is|was|were|have|has|can|do)\b))?)"
+    r" of (them|the two|both|(these|those)( \w+s(?= (are|is|was|were|have|has|can|do)\b))?)"
     r"|which ones?|which(?= (is|was|are|were)( the)?( most| least)? \w+\W*$))(?= )",
     re.I,
 )
@@ -91,13 +95,31 @@ DEFINITE_NOUN = re.compile(
     r"(?<!^who is )(?<!^what is )\b(the|this|that) (\w*[a-rt-z])\b(?! of\b)", re.I
 )
 """A thing that was named before, called by its class: "how long is the ferry", "that company"."""
-ORDINALS_IN_ORDER = "first second third fourth fifth".split()
-ORDINAL_ONE = re.compile(rf"\bthe ({'|'.join(ORDINALS_IN_ORDER)}) one\b", re.I)
+PLACES = {"first": 0, "former": 0, "second": 1, "third": 2, "fourth": 3, "fifth": 4}
+PLACES |= {"last": -1, "latter": -1}
+"""For an ordinal, its place among several answers."""
+SUPERLATIVE = re.compile(r"\b(most|least|\w{3,}est)\b", re.I)
+ASKS_FOR_MOST = re.compile(
+    r"^(?:(?:and|but|what about|how about),? )?(?:(?:who|what|which)(?: one)? (?:is|was|are|were) )?"
+    r"(the (?:(?:most|least) \w+|\w{3,}est))(?: ones?)?(?: of (?:them|these|those|all|the two))?(?=\W*$)",
+    re.I,
+)
+"""A question for one of the answers by a measure: "and the oldest?", "who is the youngest of them?"."""
+ORDINAL = "the ({})".format("|".join(PLACES))
+ORDINAL_ONE = re.compile(
+    rf"^{ORDINAL}(?=\W*$)|\b{ORDINAL} one\b|\bthe former(?=( born| built| \w+ed)?\W*$)|\bthe latter\b",
+    re.I,
+)
+NO_TOPIC = re.compile(rf"{SUPERLATIVE.pattern}|{ORDINAL_ONE.pattern}|\b(both|there)\b", re.I)
+"""What is said of all things, or of those that were named."""
+STANDS_FOR_ANSWERS = re.compile(
+    rf"{EACH_ALONE.pattern}|\bof (the two|both)\b|\b{ORDINAL} one\b|\bthe latter\b", re.I
+)
+PLURAL_NOUN = re.compile(r"[a-z ]+s\W*")
 YEAR = re.compile(r"\b\d{4}\b")
 NUMBER_OR_DATE = re.compile(r"[-+\d.,:TZ/]+|true|false")
 TurnData = Mapping[str, Any]
 """An earlier turn: "question", "answers" and "about", the names that it was asked about."""
-SUPERLATIVE = re.compile(r"\b(most|least|\w{3,}est)\b", re.I)
 Names = Sequence[str]
 Dialogue = Sequence[TurnData]
 """The earlier turns, the oldest first."""
@@ -138,25 +160,21 @@ def _describe_qir(reading: ParsedQuestion) -> dict[str, Any]:
     Entities and unknowns stand once each, in the order of the triples. The target is "" for a
     yes-or-no question.
     """
-    entities: dict[str, None] = {}
-    unknowns: dict[str, None] = {}
+    ends: dict[str, None] = {}
     triples = []
     for subject, relation, object_ in reading.facts:
         triples.append({"subject": subject, "predicate": relation, "object": object_})
-        for end in (subject, object_):
-            if end.startswith("?"):
-                unknowns[end] = None
-            else:
-                entities[end] = None
+        ends |= {subject: None, object_: None}
     target = reading.target
     if reading.kind == "boolean":
         target = ""
     data: dict[str, Any] = {}
     if reading.comparisons:
         data["comparisons"] = [comparison._asdict() for comparison in reading.comparisons]
+    unknowns = [end for end in ends if end.startswith("?")]
     return data | {
-        "entities": list(entities),
-        "unknowns": list(unknowns),
+        "entities": [end for end in ends if end not in unknowns],
+        "unknowns": unknowns,
         "triples": triples,
         "target": target,
         "question_type": reading.kind,
@@ -227,17 +245,18 @@ def classify_question(question: str, kg: Graph | None, embeddings: Embeddings) -
     at most MAX_ELLIPTICAL_TOKENS words. A pronoun refers to a name before it
     in the question, if there is one, unless the question begins with an auxiliary.
     """
-    if EACH_ALONE.search(question):
-        return {"reason": "'each' stands for something said before", "label": "dependent"}
     tokens = tokenize(question)
     mentions = find_mentions(question, kg)
-    has_subject_first = bool(tokens) and tokens[0].lowercase not in AUXILIARIES
-    for position, token in enumerate(tokens):
-        is_after_name = bool(mentions) and mentions[0].start <= position
-        refers_to_name = is_after_name and has_subject_first
-        if not refers_to_name and _pronoun_kind(tokens, position):
-            reason = f"{token.text!r} stands for something said before"
-            return {"reason": reason, "label": "dependent"}
+    end = len(tokens)
+    if mentions and tokens[0].lowercase not in AUXILIARIES:
+        end = mentions[0].start
+    referring = [tokens[place].text for place in range(end) if _pronoun_kind(tokens, place)]
+    standing = STANDS_FOR_ANSWERS.search(question)
+    if standing:
+        referring.append(standing[0])
+    if referring:
+        reason = f"{referring[0]!r} stands for something said before"
+        return {"reason": reason, "label": "dependent"}
 
     is_incomplete = FOLLOW_UP_OPENING.match(question) and len(tokens) <= MAX_ELLIPTICAL_TOKENS
     is_whole = not mentions and not is_incomplete and len(tokens) > MAX_FRAGMENT_TOKENS
@@ -265,16 +284,16 @@ def rephrase_question(
     if not dialogue:
         return {"question": question}
     asked: str = dialogue[-1]["question"]
-    opening = COUNTED_OPENING.match(asked)
-    if opening and ASKS_HOW_MANY.fullmatch(question):
-        counted = opening[1] or opening[2] or "people "
-        return {"question": f"How many {counted}{asked[opening.end() :]}"}
+    counted = _count_answers(asked)
+    if counted and ASKS_HOW_MANY.fullmatch(question):
+        return {"question": counted}
     selected = _select_from_answers(question, dialogue)
     if selected and _has_answer(selected, kg, embeddings):
         return {"question": selected}
     shortened = FOLLOW_UP_OPENING.sub("", question)
     shortened = EACH_ALONE.sub("each of them", shortened)
     shortened = _name_what_is_called(shortened, dialogue, kg)
+    shortened = ORDINAL_ONE.sub(lambda found: _find_answer_at(found[0], dialogue), shortened)
     mentions = find_mentions(shortened, kg)
     tokens = tokenize(shortened)
     outside = set(range(len(tokens)))
@@ -286,19 +305,17 @@ def rephrase_question(
     kinds = _find_pronouns(tokens, sorted(outside))
     pronouns = list(kinds)
     has_verb = any(map(is_verb, words)) or not AUXILIARIES.isdisjoint(words)
+    has_verb = has_verb and not shortened.endswith(("'s?", "’s?"))
     is_fragment = not has_verb and (bool(mentions) or pronouns in ([], [0]))
     asked_before = set(asked.casefold().split())
     repeats = bool(mentions) and words <= asked_before & WORDS_WITHOUT_CONTENT
-    if shortened != question and (is_fragment or repeats):
+    is_continued = shortened != question or QUESTION_OPENING.fullmatch(question.rstrip("?!. "))
+    if is_continued and (is_fragment or repeats):
         completed = _ask_of_relative(shortened, dialogue, kg)
         completed = completed or _complete_from(dialogue[-1], shortened, mentions, kg)
         if completed:
             return {"question": completed}
 
-    ordinal = ORDINAL_ONE.search(shortened)
-    if ordinal:
-        name = _find_answer_at(ordinal[1], dialogue) or ordinal[0]
-        return {"question": shortened[: ordinal.start()] + name + shortened[ordinal.end() :]}
     rephrased = shortened
     # From right to left, so that the positions of the tokens before a pronoun stay
     for place in reversed(pronouns):
@@ -319,6 +336,11 @@ def rephrase_question(
         rephrased = question if rephrased == shortened else rephrased
     rephrased = rephrased[:1].upper() + rephrased[1:]
     return {"question": rephrased}
+
+
+def _names_in(question: str, kg: Graph | None) -> list[str]:
+    """Return the names in a question, in their order."""
+    return [mention.text for mention in find_mentions(question, kg)]
 
 
 def _ask_of_relative(fragment: str, dialogue: Dialogue, kg: Graph | None) -> str:
@@ -343,21 +365,30 @@ def _select_from_answers(question: str, dialogue: Dialogue) -> str:
     It is the question that they answer, with what is said of them: "which carpets did X weave and
     are red". "" if the question does not select, or counts what their question has no noun for.
     """
+    if not SUPERLATIVE.search(dialogue[-1]["question"]):
+        question = ASKS_FOR_MOST.sub(r"which is \1", question)
     selecting = SELECTS_FROM_THEM.match(question)
     several = [turn for turn in dialogue if len(turn["answers"]) > 1]
     if selecting is None or not several:
         return ""
     asked: str = several[-1]["question"].rstrip("?!. ")
     if selecting["many"]:
-        opening = COUNTED_OPENING.match(asked)
-        if opening is None:
+        asked = _count_answers(asked)
+        if not asked:
             return ""
-        noun = opening[1] or opening[2] or opening[3] or "people "
-        asked = f"How many {noun}{asked[opening.end() :]}"
     said = question[selecting.end() :].strip()
     verb, _, _ = said.partition(" ")
     joint = "and" if verb in AUXILIARIES else "and do"
     return f"{asked} {joint} {said}"
+
+
+def _count_answers(asked: str) -> str:
+    """Return the question how many answers a question has; "" if they are of no kind that is counted."""
+    opening = COUNTED_OPENING.match(asked)
+    if opening is None:
+        return ""
+    noun = opening[1] or opening[2] or opening[3] or "people "
+    return f"How many {noun}{asked[opening.end() :]}"
 
 
 def rephrase_published(
@@ -375,7 +406,7 @@ def rephrase_published(
         asked = turn.get("rephrased")
         if not asked:
             asked = rephrase_question(turn["question"], turns, kg, embeddings)["question"]
-        about = [mention.text for mention in find_mentions(asked, kg)]
+        about = _names_in(asked, kg)
         answers = list(turn.get("answers", []))
         if has_excluding_word(asked):
             answers = [answer for answer in answers if answer not in named]
@@ -394,24 +425,33 @@ def _complete_from(
     beginning ("and where?"); "who founded X" becomes "when was X founded".
     """
     previous: str = turn["question"]
-    about = turn.get("about")
+    about = turn.get("about") or _names_in(previous, kg)
     year = YEAR.search(fragment)
-    if mentions and about:
+    opening = COUNTED_OPENING.match(previous)
+    if opening and opening[2] and PLURAL_NOUN.fullmatch(fragment):
+        return previous.replace(opening[2].strip(), fragment.rstrip("?!. "), 1)
+    if mentions:
         name = mentions[-1].text
         kind = _find_kind(name, kg)
         for replaced in about:
             own_kind = _find_kind(replaced, kg)
-            if kind == own_kind or not kind or not own_kind:
+            is_alike = kind == own_kind or not kind or not own_kind
+            if is_alike and replaced in previous:
                 return previous.replace(replaced, name)
-        return ""
     if year and YEAR.search(previous):
         return YEAR.sub(year.group(), previous)
+    phrase = re.sub("^the ones? ", "", fragment)
+    preposition, _, _ = phrase.partition(" ")
+    before, found, _ = previous.rpartition(f" {preposition} ")
+    if found and preposition in PREPOSITIONS:
+        return f"{before} {phrase}"
     if QUESTION_OPENING.match(fragment):
         beginning = fragment.rstrip("?!. ").capitalize()
+        rest = QUESTION_OPENING.sub("", previous)
         active = ACTIVE_WHO_QUESTION.match(previous)
         if active and is_verb(active["verb"]):
-            return f"{beginning} was {active['object']} {active['verb']}?"
-        return beginning + QUESTION_OPENING.sub("", previous)
+            rest = f" was {active['object']} {active['verb']}?"
+        return beginning + rest
     return ""
 
 
@@ -472,12 +512,13 @@ def _name_what_is_called(question: str, dialogue: Dialogue, kg: Graph | None) ->
 
 
 def _find_answer_at(ordinal: str, dialogue: Dialogue) -> str:
-    """Return the answer that "second" counts in the latest turn with several answers; "" if none is there."""
-    place = ORDINALS_IN_ORDER.index(ordinal.casefold())
-    for turn in reversed(dialogue):
+    """Return the answer that "the second one" counts in the latest turn with several; else the ordinal."""
+    _, place, *_ = ordinal.casefold().split()
+    counted: Names = ()
+    for turn in dialogue:
         if len(turn["answers"]) > 1:
-            return "".join(turn["answers"][place : place + 1])
-    return ""
+            counted = turn["answers"][PLACES[place] :]
+    return "".join(counted[:1]) or ordinal
 
 
 def _insert_topic(
@@ -490,31 +531,27 @@ def _insert_topic(
     a superlative is about all things. A question stays as it is if nothing can be inserted.
     """
     match = INSERTION_POINT.search(question)
-    if match is None or SUPERLATIVE.search(question):
+    if match is None or NO_TOPIC.search(question):
         return question
     joint = match[0] or " of"
-    options = []
     for end in range(len(dialogue), 0, -1):
         for kind in ("thing", "person"):
             for names in _find_referents(dialogue[:end], kind, kg):
                 name = _join_names(names)
                 before, after = question[: match.start()], question[match.end() :]
-                options.append(f"{before}{joint} {name}{after}")
-    chosen = _choose_answerable(options, kg, embeddings)
-    is_kept = chosen and (match[0] or _has_answer(chosen, kg, embeddings))
-    return chosen if is_kept else question
+                option = f"{before}{joint} {name}{after}"
+                if match[0] or _has_answer(option, kg, embeddings):
+                    return option
+    return question
 
 
 def _choose_answerable(options: Sequence[str], kg: Graph | None, embeddings: Embeddings) -> str:
     """Return the first of several questions for what the graph has, else the first; "" without any."""
-    distinct = list(dict.fromkeys(options))
-    if len(distinct) > 1:
-        for option in distinct:
+    if len(set(options)) > 1:
+        for option in options:
             if _has_answer(option, kg, embeddings):
                 return option
-    if distinct:
-        return distinct[0]
-    return ""
+    return "".join(options[:1])
 
 
 def _has_answer(question: str, kg: Graph | None, embeddings: Embeddings) -> bool:
@@ -566,25 +603,26 @@ def _find_referents(
         if _asks_for_person(turn["question"]):
             persons.update(turn["answers"])
     for turn in reversed(dialogue):
-        asks_for_kind = bool(ASKS_FOR_THING.match(turn["question"]))
-        if kind == "person":
-            asks_for_kind = _asks_for_person(turn["question"])
-        if asks_for_kind and not turn["answers"]:
-            return []
         asked_kind = _kind_asked_for(turn["question"])
-        said = _without_other_gender(turn["answers"], pronoun, kg)
+        asks_for_kind = asked_kind == "person" and kind in ("person", "several")
+        if kind != "person":
+            asks_for_kind |= bool(ASKS_FOR_THING.match(turn["question"]))
+        said = turn["answers"]
+        if asked_kind == "person" and _names_other_gender(turn["question"], pronoun):
+            said = []
+        elif asks_for_kind and not said:
+            return []
+        said = _without_other_gender(said, pronoun, kg)
         fitting = _select_fitting(said, kind, persons, asked_kind, kg)
-        answers = []
-        for name in fitting:
-            if not NUMBER_OR_DATE.fullmatch(name):
-                answers.append(name)
+        answers = [name for name in fitting if not NUMBER_OR_DATE.fullmatch(name)]
         if kind == "person" and len(answers) > 1:
             return []
         # What the question for a person is about is a thing, if the graph does not say more.
         own_kind = ""
         if asked_kind == "person":
             own_kind = "thing"
-        about = _without_other_gender(turn.get("about", ()), pronoun, kg)
+        about = turn.get("about") or _names_in(turn["question"], kg)
+        about = _without_other_gender(about, pronoun, kg)
         classes = fetch_classes_of_graph(kg).values() if kg is not None else ()
         named = [name for name in about if name not in classes]  # of a class its members are meant
         topics = _select_fitting(named, kind, persons, own_kind, kg)
@@ -646,6 +684,12 @@ def _rank_referents(
     if kind == "thing" and is_topic:
         return [*topic, *answer]
     return (answer or topic)[:1]
+
+
+def _names_other_gender(question: str, pronoun: str) -> bool:
+    """Return whether a question names a relative who is not called by a pronoun: "wife" for "he"."""
+    relatives = RELATIVES_OF_OTHER_GENDER.get(GENDER_OF_PRONOUN.get(pronoun, ""))
+    return relatives is not None and bool(relatives.search(question))
 
 
 def _without_other_gender(names: Names, pronoun: str, kg: Graph | None) -> Names:
