@@ -672,10 +672,10 @@ def _choose_homonym(
 ) -> Any:
     """Return the candidate that fits a question best, the first of equals.
 
-    The score is YEAR_WEIGHT if the question shares a number with the candidate's type and
-    description, WORD_WEIGHT for each shared word, and the highest similarity of the candidate's
-    relations to those that the question asks for. Words after " not ", the entity and these
-    relations' words do not count. Raises ModelError if the grammar cannot read the question.
+    The score is YEAR_WEIGHT if the question shares a number with the candidate's type, its description
+    and what its relations lead to, WORD_WEIGHT for each shared word, and the highest similarity of
+    the candidate's relations to those that the question asks for. Words after " not ", the entity and
+    these relations' words do not count. Raises ModelError if the grammar cannot read the question.
     """
     relations = []
     for subject, relation, object_ in parse_question(question, kg).facts:
@@ -687,10 +687,14 @@ def _choose_homonym(
 
     scores = []
     for candidate in candidates:
-        description = f"{candidate['type']} {candidate['description']}"
-        shared = asked_words & _content_words(description)
+        own_relations = []
+        described = [candidate["type"], candidate["description"]]
+        for text in candidate.get("relations", []):
+            name, _, value = text.partition(": ")
+            own_relations.append(name)
+            described.append(value)
+        shared = asked_words & _content_words(" ".join(described))
         has_number = any(word.isdigit() for word in shared)
-        own_relations = [text.partition(": ")[0] for text in candidate.get("relations", [])]
         similarities = [max_similarity(name, own_relations, embeddings) for name in relations]
         score = WORD_WEIGHT * len(shared)
         if has_number:

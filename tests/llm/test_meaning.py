@@ -24,6 +24,14 @@ CLUB = """
 :pal :memberOf :crew ; :operates :pram . :crew :numberOfMembers "48" .
 :tor :services :wren . :wren a :Boat ; rdfs:label "Wren 5" . :grebe :heightM 12.5 .
 :yard a :Firm ; rdfs:label "Voss Yard" .
+:check a :Inspection ; :inspectedBoat :auk ; :inspector :ida ; :inspectedOn "2014-02-02"^^xsd:date ;
+  :checkNumber "C-14" ; :faultsFound 3 . :grebe :passedSurvey true . :auk :passedSurvey false .
+:heron1 a :Boat ; rdfs:label "Heron" ; :mooredIn :quay ; :skipper :tor . :quay a :Place ; rdfs:label "Fish Quay" .
+:heron2 a :Boat ; rdfs:label "Heron" ; :mooredIn :basin ; :skipper :pal . :basin a :Place ; rdfs:label "Old Basin" .
+:wreck :discoveredBy :olga ; rdfs:label "Brown Wreck" . :olga :taught :nils .
+:nils a :Helmsman ; rdfs:label "Nils Aas" ; :job "helmsman" ; :sailed :wreck .
+:wreck :keptBy :nils . :grebe :operational true . :auk :hasCabin :cabin ; :operational false .
+:cabin a :Cabin ; rdfs:label "Cabin 2" ; :seats 6 ; :paintedBy :tor .
 """
 IN_OTHER_WORDS = {
     "Who looks after the Grebe?": (["Ida Moss"], "maintained by"),
@@ -46,6 +54,23 @@ IN_OTHER_WORDS = {
     "How many members does the Night Crew have?": (["48"], ""),
     "Who is teaching Ida Moss to sail?": ([], ""),
     "Which women are the skipper of the Grebe?": ([], ""),
+    "Who inspected the Great Auk?": (["Ida Moss"], "inspector"),
+    "When was the Great Auk inspected?": (["2014-02-02"], "inspected on"),
+    "How many faults were found on the Great Auk?": (["3"], "faults found"),
+    "List the boats that Ida Moss has inspected.": (["Great Auk"], "inspected boat"),
+    "Who inspected the Grebe?": ([], ""),
+    "Who is the skipper of the Heron in the Old Basin?": (["Pal Berg"], ""),
+    "Who is the skipper of the Heron that is moored in the Fish Quay?": (["Tor Lie"], ""),
+    "Is the Heron in the Old Basin?": (["true"], ""),
+    "Who is the head of the crew?": (["Ida Moss"], "Night Crew"),
+    "How many people work in the Night Crew?": (["1"], "member of"),
+    "Who found the Brown Wreck?": (["Olga Ruud"], "discovered by"),
+    "Who sailed the Brown Wreck?": (["Nils Aas"], ""),
+    "Which boats did not pass the survey?": (["Great Auk"], ""),
+    "Which boats failed the survey?": ([], ""),
+    "Which boats are out of action?": (["Great Auk"], "operational"),
+    "How many people fit in the Great Auk's cabin?": (["6"], "seats"),
+    "What is the email address of Nils Aas?": ([], ""),
 }
 """Of each question the answers, and the predicate or label that a doubt names; "" for none."""
 FOLLOW_UPS = {

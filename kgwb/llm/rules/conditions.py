@@ -313,16 +313,19 @@ def find_likely_conditions(
     conditions = find_conditions(question, taken, known, things, kg, embeddings)
     if conditions is not None:
         return conditions
-    if measure:
+    is_denied = NEGATION in words
+    if measure and not is_denied:
         return _find_likely_measure(words, measure, known, things, kg, embeddings)
 
     said = {}
     for place, word in enumerate(words):
-        if word not in UNTELLING_WORDS:
+        if word not in UNTELLING_WORDS and word != NEGATION:
             said[place] = word
     likely = find_likely_value(said, things, kg, embeddings)
-    if likely is None:
-        return None
+    if likely is None or (is_denied and (measure or likely.value != TRUE)):
+        return None  # "awaiting payment" is not paid
+    if is_denied:
+        likely = likely._replace(value=FALSE)
     return [_doubt_missing(likely, things)]
 
 
@@ -386,6 +389,9 @@ def find_likely_value(
         if len(kin) != 1:
             return None
         [(text, name, value)] = kin  # "fixed" for "under repair"
+    pairs = product(said.values(), words_of(text))
+    if any(are_rivals(word, other) for word, other in pairs):
+        return None
     doubt = f"“{phrase}” was read as “{text}”"
     return Condition(name, value, set(said), [doubt])
 

@@ -88,6 +88,8 @@ LIKE_CLASS_SIMILARITY = 0.38
 """Similarity from which a word is taken for a class that no class of the graph is named by."""
 PASSING_TIMES = en.word_list("passing_times")
 TIME_PLACE_OR_SHARING = en.TIME_WORDS | en.PLACE_WORDS | SHARING_WORDS
+LEFT_UNREAD = "was not read"
+"""The end of a doubt about a word."""
 DIRECT = "direct"
 """As an adjective it asks for nothing more: every triple says something direct."""
 
@@ -312,7 +314,7 @@ class Coverage(QuestionWords):
         if word == ORIGIN_VERB:
             word = "from"
         kin = self._find_kin_name(position)
-        return f"“{word}” was read as “{kin}”" if kin else f"“{word}” was not read"
+        return f"“{word}” was read as “{kin}”" if kin else f"“{word}” {LEFT_UNREAD}"
 
     def _find_kin_name(self, position: int) -> str:
         """Return the name of the chosen predicates, if they have one and the word at a position may say it; else ""."""

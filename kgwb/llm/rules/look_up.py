@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations, pairwise
 
@@ -148,13 +148,14 @@ class QuestionWords:
         return positions
 
     def asked_phrases(self) -> list[str]:
-        """Return the phrases of up to MAX_CLASS_WORDS words after "which", "what" or "many".
+        """Return the phrases of up to MAX_CLASS_WORDS words after "which", "what" or "many", or "list the".
 
         They are in normal form with the last word in the singular, the longest first, then those
         after an adjective. The first such word of the question counts. Returns nothing without one.
         """
         for place, word in enumerate(self.words):
-            if word not in WORDS_BEFORE_ASKED_NOUN:
+            is_listed = word in ("all", "the") and en.IMPERATIVES.issuperset(self.words[:place])
+            if word not in WORDS_BEFORE_ASKED_NOUN and not (is_listed and place):
                 continue
             following = self.words[place + 1 : place + 1 + MAX_CLASS_WORDS]
             phrases = []
@@ -229,6 +230,11 @@ def fact_of(name: str, predicate: VertexPredicate, other: str) -> Fact:
 def is_class_called(phrase: str, classes: Iterable[str]) -> bool:
     """Return whether one of some classes has a name, or has it after an adjective or noun: "ferry", "car ferry"."""
     return any(each == phrase or each.endswith(f" {phrase}") for each in classes)
+
+
+def _says_or_is_kin(word: str, name: str) -> bool:
+    """Return whether a word is a form of a word of a name, or its kin."""
+    return has_word_of_stem(name, word) or are_kin(word, name)
 
 
 def says_maker(word: str, predicate: VertexPredicate) -> bool:
@@ -330,8 +336,7 @@ class LookUp(QuestionWords):
         facts = self.reading.facts
         has_one_fact = len(facts) == 1
         whole = self._find_compound() if len(facts) > 1 else self._find_inverse()
-        if "people" in self.words and "many" in self.words:  # they live in it: a population
-            whole = self._find_kin([each for each in self.predicates if each.has_only_numbers])
+        whole = self._find_number_of_people() or whole
         if whole is not None:
             return self._reading_of_predicate(whole)
 
@@ -379,6 +384,12 @@ class LookUp(QuestionWords):
             if self.name in (subject, object_):
                 return relation
         return ""
+
+    def _find_number_of_people(self) -> VertexPredicate | None:
+        """Return the only number that may say how many people: they live in it, a population; else None."""
+        if "people" not in self.words or "many" not in self.words:
+            return None
+        return self._find_kin([each for each in self.predicates if each.has_only_numbers])
 
     def _find_inverse(self) -> VertexPredicate | None:
         """Return the only predicate whose declared inverse is what a reading of one fact asks for, else None.
@@ -671,7 +682,7 @@ class LookUp(QuestionWords):
         expected = [predicate.name, *predicate.value_types]
         return not self._is_any_class(self.words[position], expected)
 
-    def _asked_class(self) -> str:
+    def asked_class(self) -> str:
         """Return the class after "which" or "how many", or that its name ends in; "" without one."""
         classes = names_of_classes(self.kg)
         called = [phrase for phrase in self.asked_phrases() if is_class_called(phrase, classes)]
@@ -684,9 +695,12 @@ class LookUp(QuestionWords):
 
     def _predicates_of_asked_class(self) -> Predicates | None:
         """Return the predicates that lead to the class after "which" or "how many"; None without one."""
-        asked = self._asked_class()
+        asked = self.asked_class()
         if not asked:
             return None
+        number = self._find_number_of_people()
+        if number is not None:
+            return [number]
         leading = [each for each in self.predicates if self._is_of_class(each, asked)]
         before_name = self.words[: self.words.index("")]
         incoming = [predicate for predicate in leading if predicate.is_incoming]
@@ -694,15 +708,38 @@ class LookUp(QuestionWords):
             return incoming  # which mountains are in X, and not its highest mountain
         return leading
 
-    def read_to_class(self) -> Read | None:
-        """Return a reading, in doubt, of a question for things of a class that two predicates lead to, one way alone.
+    def read_by_two(self) -> Read | None:
+        """Return a reading, in doubt, by two predicates, one after the other, if they are the only two; else None.
+
+        They are those of ``_find_ways_to_class``, or else of ``_find_ways_by_event``.
+        """
+        ways = self._find_ways_to_class()
+        if len(ways) != 1 and not self._asks_for_more():
+            ways = self._find_ways_by_event()
+        if len(ways) != 1:
+            return None
+        [(first, second)] = ways
+        facts = (fact_of(self.name, first, "?x1"), fact_of("?x1", second, "?answer"))
+        doubt = f"it was read as “{second.name}” of what “{first.name}” leads to"
+        return self._with_facts(*facts), Unread((), [doubt])
+
+    def _find_ways(self) -> Iterator[tuple[VertexPredicate, Vertices, VertexPredicate]]:
+        """Yield each predicate that leads to things, with these, and each of their predicates."""
+        for first in self.predicates:
+            ends = () if first.has_only_numbers else fetch_ends(self.kg, self.vertices, first)
+            things = tuple(end for end in ends if isinstance(end, URIRef))
+            for second in fetch_predicates(self.kg, things) if things else ():
+                yield first, things, second
+
+    def _find_ways_to_class(self) -> list[tuple[VertexPredicate, VertexPredicate]]:
+        """Return the predicates, and those after them, that lead to the class that is asked for.
 
         The glacier of an ice core is where it was drilled. One predicate must not lead to the class, and
-        other words say no other relation, but may ask for a place. None if there is no such way.
+        other words say no other relation, but may ask for a place.
         """
-        asked = self._asked_class()
+        asked = self.asked_class()
         if self._predicates_of_asked_class() != []:
-            return None
+            return []
         said = []
         for word in self._telling_words():
             if stem(word) in KIN_GROUPS and not are_kin(
@@ -710,22 +747,50 @@ class LookUp(QuestionWords):
             ):
                 said.append(word)
         if not said and asked in en.PERSON_NOUNS | en.PROFESSIONS:
-            return None  # who is in a town
+            return []  # who is in a town
         ways = []
-        for first in self.predicates:
-            ends = () if first.has_only_numbers else fetch_ends(self.kg, self.vertices, first)
-            things = tuple(end for end in ends if isinstance(end, URIRef))
-            for second in fetch_predicates(self.kg, things) if things else ():
-                names = f"{first.name} {second.name}"
-                is_said = all(are_kin(word, names) for word in said)
-                if is_said and self._is_of_class(second, asked):
-                    ways.append((first, second))
-        if len(ways) != 1:
-            return None
-        [(first, second)] = ways
-        facts = (fact_of(self.name, first, "?x1"), fact_of("?x1", second, "?answer"))
-        doubt = f"it was read as “{second.name}” of what “{first.name}” leads to"
-        return self._with_facts(*facts), Unread((), [doubt])
+        for first, _, second in self._find_ways():
+            names = f"{first.name} {second.name}"
+            is_said = all(are_kin(word, names) for word in said)
+            if is_said and self._is_of_class(second, asked):
+                ways.append((first, second))
+        return ways
+
+    def _find_ways_by_event(self) -> list[tuple[VertexPredicate, VertexPredicate]]:
+        """Return the predicates that lead to an event, and those that lead on from it to what is asked for.
+
+        Who inspected X is the inspector of an inspection of X. One word must say the class of the
+        event, and the others say that, a predicate, or what it leads to.
+        """
+        said = [word for word in self._telling_words() if word not in en.PERSON_NOUNS]
+        ways = []
+        told = []
+        for first, things, second in self._find_ways():
+            is_event = first.is_incoming and not second.is_incoming and second.name != first.name
+            if not is_event or leads_to_kind(self.kg, self.vertices, first, "a person"):
+                continue
+            classes = " ".join(first.value_types)
+            names = " ".join([first.name, second.name, classes, *second.value_types])
+            is_told = any(_says_or_is_kin(word, classes) for word in said)
+            if "many" in self.words and len(words_of(second.name)) > 1:
+                is_told |= stems_of(second.name).issubset(map(stem, said))
+            is_told &= all(_says_or_is_kin(word, names) for word in said)
+            if is_told and self._leads_on(things, second):
+                ways.append((first, second))
+                if any(_says_or_is_kin(word, second.name) for word in said):
+                    told.append((first, second))
+        return told or ways
+
+    def _leads_on(self, things: Vertices, predicate: VertexPredicate) -> bool:
+        """Return whether a predicate of things leads to the class or kind that is asked for, or to a number of many."""
+        asked = self.asked_class()
+        if asked:
+            return self._is_of_class(predicate, asked)
+        if not self.kind:
+            return "many" in self.words and predicate.has_only_numbers
+        if self.kind == "a person" and self._is_unfit(predicate, asks_who=True):
+            return False
+        return leads_to_kind(self.kg, things, predicate, self.kind)
 
     def _leads_to_asked_kind(self, predicate: VertexPredicate) -> bool:
         """Return whether a predicate leads to the kind of value that the question words ask for, if any."""

@@ -569,7 +569,8 @@ def leads_to_kind(kg: Graph, vertices: Vertices, predicate: VertexPredicate, kin
     if literals:
         fits = is_place
         if kind == "a person":
-            fits = is_of_agent or any(map(PERSON_NAME.fullmatch, literals))
+            is_number = words[-1] == "number"
+            fits = (is_of_agent and not is_number) or any(map(PERSON_NAME.fullmatch, literals))
         return fits and not (has_times or predicate.has_only_numbers)
     nouns = _nouns_of_classes(kg, predicate.value_types)
     is_person = not nouns.isdisjoint(PERSON_CLASSES | LIVING_CLASSES)
@@ -577,7 +578,14 @@ def leads_to_kind(kg: Graph, vertices: Vertices, predicate: VertexPredicate, kin
         is_place = is_place or not nouns.isdisjoint(PLACE_CLASSES)
         return is_place and not (is_person or is_of_agent)
     is_agent = is_person or any(map(leads_to_agent, nouns)) or not nouns.isdisjoint(en.GROUPS)
-    return is_agent or not nouns
+    return is_agent or not nouns or _leads_to_born(kg, vertices, predicate)
+
+
+def _leads_to_born(kg: Graph, vertices: Vertices, predicate: VertexPredicate) -> bool:
+    """Return whether a predicate leads to things of which the graph says what is said of persons: to stonemasons."""
+    things = [end for end in fetch_ends(kg, vertices, predicate) if isinstance(end, URIRef)]
+    own = [each.name for each in fetch_predicates(kg, tuple(things)) if not each.is_incoming]
+    return not STEMS_OF_PERSONS.isdisjoint(stems_of(" ".join(own)))
 
 
 def _nouns_of_classes(kg: Graph, names: Iterable[str]) -> set[str]:

@@ -42,7 +42,7 @@ from kgwb.llm.rules.conditions import (
     texts_in,
     with_conditions,
 )
-from kgwb.llm.rules.coverage import Coverage
+from kgwb.llm.rules.coverage import LEFT_UNREAD, Coverage
 from kgwb.llm.rules.grammar import (
     UNKNOWN_RELATION,
     Fact,
@@ -108,6 +108,8 @@ PASSIVE_TO = re.compile(r"\w+ed to")
 WHY_WORDS = ("why", "why's")
 EACH_OF = "each of "
 """Before a list of names it asks for what each of them has, and not for what they have in common."""
+ONLY_THING = re.compile(r"\b(?:the|your|our)(?: whole| entire)? (\w+)", re.I)
+JOINING_WORDS = en.PREPOSITIONS | en.RELATIVES
 LIST_JOINT = re.compile(r"(,|,? and) (the )?", re.I)
 """What stands between two names of a list: "A, B and the C"."""
 ADDS_CONDITION = re.compile(
@@ -510,6 +512,10 @@ def read_with_doubts(question: str, kg: Graph | None, embeddings: Embeddings) ->
     if not unread.reasons or not find_unread_form(question, kg):
         reading = ground_question(question, kg, embeddings)
     is_read = not (unread.reasons or unread.is_guess)
+    if kg is not None and any(doubt.endswith(LEFT_UNREAD) for doubt in unread.doubts):
+        read = _read_two_steps(question, reading, kg, embeddings)
+        if read is not None:
+            return read
     if kg is None or (is_read and _has_relation(question, kg, embeddings)):
         return reading, unread
     return (
@@ -518,8 +524,24 @@ def read_with_doubts(question: str, kg: Graph | None, embeddings: Embeddings) ->
         or _read_by_meaning(question, reading, kg, embeddings)
         or _read_for_each(question, kg, embeddings)
         or read_members_loosely(question, kg, embeddings)
+        or _read_of_only(question, kg, embeddings)
         or (reading, unread)
     )
+
+
+def _read_of_only(question: str, kg: Graph, embeddings: Embeddings) -> Read | None:
+    """Return a reading, in doubt, of a question about the only thing whose name ends in a noun: "the park"; or None."""
+    for found in ONLY_THING.finditer(question):
+        noun = found[1].casefold()
+        hits = kg.search(noun, MAX_TIED_LABELS).hits
+        labels = {hit.label for hit in hits if normalize(hit.label).endswith(f" {noun}")}
+        if len(labels) == 1 and not _names_things(question, kg):
+            [label] = labels
+            named = f"{question[: found.start()]}{label}{question[found.end() :]}"
+            reading, unread = read_with_doubts(named, kg, embeddings)
+            doubt = f"“{found[0]}” was read as “{label}”"
+            return None if unread.reasons else (reading, Unread((), [*unread.doubts, doubt]))
+    return None
 
 
 def _read_selection(question: str, kg: Graph, embeddings: Embeddings) -> Read | None:
@@ -619,9 +641,12 @@ def _read_by_meaning(
         return None
     ends = vertices.get(mention, ())
     look_up = LookUp(words, reading, mention.text, ends, kg, embeddings)
-    nearest = look_up.read_by_meaning() or look_up.read_to_class()
-    if nearest is None or look_up.kind == A_TRUTH_VALUE:
-        return nearest
+    nearest = look_up.read_by_meaning()
+    by_two = None
+    if nearest is None or look_up.asked_class():
+        by_two = look_up.read_by_two()
+    if by_two or nearest is None or look_up.kind == A_TRUTH_VALUE:
+        return by_two or nearest
     coverage = Coverage(words, (), nearest[0], {mention: ends}, kg, embeddings)
     return None if coverage.find_wrong_values() else nearest
 
@@ -635,7 +660,7 @@ def _read_two_steps(
     values is read by its meaning, with a doubt.
     """
     _, _, mentions, words = _find_words(question, kg)
-    if len(mentions) != 1 or reading.kind != "list" or find_unread_form(question, kg):
+    if len(mentions) != 1 or reading.kind == "boolean" or find_unread_form(question, kg):
         return None
     [mention] = mentions
     noun = _noun_of_name(words, mention)
@@ -790,13 +815,21 @@ def _find_named(kg: Graph, question: str) -> Mentions:
     """Return the names in a question, each with the words beside it that say its class.
 
     "The Polar Carrier ship" and "purchase order 12" are names with their classes. A thing that is
-    called by another name of it has its label. They are kept for the questions asked last.
+    called by another name of it has its label. So is what tells things of one name apart: "the St Anne in
+    Oxley". They are kept for the questions asked last.
     """
     words = lowercase_words(tokenize(question))
     year = "".join(YEAR.findall(question)[:1])
-    named = []
+    named: list[Mention] = []
     for found in find_mentions(question, kg):
         mention = _with_label(found, year, kg)
+        if (
+            named
+            and words[0] not in en.AUXILIARIES
+            and _tells_apart(mention, named[-1], words[named[-1].end : mention.start], kg)
+        ):
+            named[-1] = named[-1]._replace(end=mention.end)
+            continue
         before = words[: mention.start]
         after = words[mention.end : mention.end + 1]
         if NON_CONTENT_WORDS.issuperset([*before[-1:], *after]):
@@ -814,6 +847,22 @@ def _find_named(kg: Graph, question: str) -> Mentions:
                 end = mention.end + 1
         named.append(Mention(start, end, mention.text))
     return tuple(named)
+
+
+def _tells_apart(other: Mention, mention: Mention, between: Words, kg: Graph) -> bool:
+    """Return whether another name, behind that of several things, is said to belong to one of them alone."""
+    vertices = find_labelled(kg, mention.text)
+    if len(vertices) < 2 or "and" in between or JOINING_WORDS.isdisjoint(between):
+        return False
+    ways = "{ ?v ?p ?o } UNION { ?o ?p ?v }"
+    listed = f"{values_clause('?v', vertices)} {values_clause('?o', find_labelled(kg, other.text))}"
+    rows = kg.select(f"SELECT DISTINCT ?v ?p WHERE {{ {listed} {ways} }}").rows
+    joined = tuple({vertex for vertex, _ in rows if isinstance(vertex, URIRef)})
+    if len(joined) != 1:
+        return False
+    names = kg.names([predicate for _, predicate in rows if isinstance(predicate, URIRef)])
+    said = " ".join([*names.values(), *fetch_class_names(kg, joined)])
+    return all(word in NON_CONTENT_WORDS or has_word_of_stem(said, word) for word in between)
 
 
 def _with_label(mention: Mention, year: str, kg: Graph) -> Mention:

@@ -236,6 +236,7 @@ def stem(word: str) -> str:
     for ending in ENDINGS:
         start = word.removesuffix(ending)
         is_part = ending == "y" and start.endswith(("a", "e", "o"))  # survey, surveys
+        is_part |= ending == "s" and start.endswith("s")  # pass, passed
         if start == word or is_part or len(start) < MIN_STEM_CHARS:
             continue
         last = start[-1]
