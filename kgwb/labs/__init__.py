@@ -75,6 +75,8 @@ class LabWork:
         is_empty = isinstance(answer, str) and not answer
         if answer is None or answer is ... or is_empty:  # the cell of the notebook as it came
             return Feedback(asked, "wrong", asked.texts.get("feedback.no-answer"))
+        if isinstance(answer, Run) and asked.answer_type is not Run and answer.kg.muted:
+            answer = answer.kg.muted  # the triples that are asked for
         if isinstance(answer, Iterator):  # it can be read once, but is checked and stored
             answer = list(answer)
         try:
