@@ -30,7 +30,7 @@ OTHERS = [language for language in list_languages() if language != "en"]
 PARTS_OF_TASKS = re.compile(
     r"\d\.\d+\.(title|example|hint\.[123]|rubric\.[123]|found|lesson|question)"
 )
-CHOICE = re.compile(r"\d\.\d+\.(unknown|wrong|missing|number)")
+CHOICE = re.compile(r"(\d\.\d+|choice)\.(unknown|wrong|missing|number)")
 """What a task says of a choice, by the name of the task."""
 KEY = re.compile(r"(?:\d(?:\.\d+)?|[a-z][a-z-]*)\.[a-z][a-z-]*(?:\.[a-z]+)?")
 HEADS = set(

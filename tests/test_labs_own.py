@@ -121,9 +121,9 @@ def test_a_task_without_hints_says_so_and_one_is_tried_as_it_says(tmp_path: Path
             "lost: at least 3",
             "this cannot be read here: 'lost: at least 3'; write a name and a number",
         ),
-        (("Lost", 4), "bare.2.number"),
-        (("agent", 2), "bare.2.wrong"),
-        (("the agent", 2), "bare.2.unknown"),
+        (("Lost", 4), "4 is not the number of Lost"),
+        (("agent", 2), "Agent is not right"),
+        (("the agent", 2), "this is none of the options: the agent; they are Lost, Agent"),
     ],
 )
 def test_a_choice_with_a_number_is_a_row_of_data(tmp_path: Path, answer: object, text: str) -> None:

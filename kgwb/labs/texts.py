@@ -64,7 +64,8 @@ class Texts:
     def get(self, problem: Problem, /, **values: object) -> str:
         """Return the text of a key, or of a message, with each "{name}" replaced by the value of that name.
 
-        A key without a text is itself the text. A value that is a message is rendered first. A
+        A key without a text has that of "choice." and its last part, as "3.2.wrong" has "choice.wrong"; else it is
+        itself the text. A value that is a message is rendered first. A
         placeholder without a value stays as it is.
         """
         if isinstance(problem, Message):
@@ -77,7 +78,8 @@ class Texts:
                 return self.get(value)
             return str(value)
 
-        text = self.texts.get(problem, problem)
+        _, _, part = problem.rpartition(".")
+        text = self.texts.get(problem) or self.texts.get(f"choice.{part}", problem)
         return PLACEHOLDER.sub(value_of, text)
 
     def has(self, key: str) -> bool:
