@@ -22,7 +22,7 @@ MAX_LABEL_CHARS = 300
 """Characters shown of a label or a literal."""
 CONTROL_CHARACTERS = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 """Invisible characters that control a terminal or the text direction; not tab and newline."""
-PLURAL_ENDINGS = {"ex": "ices", "y": "ies", "ch": "ches", "ss": "sses"}
+PLURAL_ENDINGS = {"ay": "ays", "ex": "ices", "y": "ies", "ch": "ches", "ss": "sses"}
 """Plural endings by the endings of nouns; other nouns get an "s"."""
 
 

@@ -1,6 +1,7 @@
 """Open answers: points and comments by hand, two graders, hidden checks, and feedback to students."""
 
 import html
+import shlex
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -9,6 +10,7 @@ from lab_classes import collect, hand_in
 from page import press, text
 
 import kgwb
+from kgwb.cli import main
 from kgwb.errors import InputError
 from kgwb.labs.collecting import collect_hand_ins
 from kgwb.labs.hand_grades import HandGrade, HandGrades, OpenAnswer
@@ -84,6 +86,8 @@ def test_answers_are_graded_one_by_one_without_names_and_equal_ones_once(lab: Pa
     grading.update({"do": "go", "arg": 0})
     grade_all(grading, "0.5")
     assert "All are graded" in grading.message and "3 of 3" in repr(grading)
+    _, *arguments = shlex.split(grading.message.partition("Give the points: ")[2])
+    assert main(arguments) == 0  # it can be copied
     assert 'data-do="' not in grading.static_html()
 
 

@@ -199,14 +199,14 @@ def test_points_are_weighted_and_lateness_is_told_by_the_time_of_the_platform(
 ) -> None:
     work = do_lab()
     work.hint("1.2")
-    for student, time in (("Ada", "17:59:00"), ("=cmd()", "18:01:00")):
-        work.hand_in(student, tmp_path / "class" / f"{student}+lab1+2026-11-24 {time} UTC")
+    for student, time in (("Ada", "24 17:59:00"), ("=cmd()", "25 18:01:00")):
+        work.hand_in(student, tmp_path / "class" / f"{student}+lab1+2026-11-{time} UTC")
     options = ["--due=2026-11-24T18:00+00:00", "--points=1.10=2.5", "--late-percent=20"]
     second, first = collect(tmp_path / "class", *options)
     assert (first["late"], second["late"]) == ("no", "yes")
     assert (first["1.10"], first["1.2"], first["total"]) == ("2.5", "0", "4.5")
     assert (first["tries"], first["hints"]) == ("4", "1")
-    assert second["total"] == "3.6" and "1 day late" in second["remarks"]
+    assert second["total"] == "2.7" and "2 days late" in second["remarks"]
     assert second["student"] == "'=cmd()"  # a spreadsheet must not compute it
 
 

@@ -60,6 +60,8 @@ def test_an_own_lab_is_done_handed_in_and_checked_again(
     handed_in.write_text(handed_in.read_text().replace('"tried"', '"solved"'))
     kgwb.lab(1, None).hand_in("Bob", here / "hand_ins")
     arguments = ["labs", "collect", str(here / "hand_ins"), "--lab", str(file), "--check"]
+    assert main(arguments[:3]) == 0
+    assert "'my_lab'; one of your own is named by its file: --lab" in capsys.readouterr().out
     assert main([*arguments, "--csv", "points.csv", "--language=de"]) == 0
     output = capsys.readouterr().out
     assert "Mein Lab" in (here / "labs.html").read_text()

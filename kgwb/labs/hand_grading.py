@@ -42,6 +42,9 @@ class HandGrading(Live):
         require_name(grader, "grades", "HandGrading(FOLDER, 'ann')")
         self.grader = grader
         self.file = HandGrades(folder)
+        self.command = f'kgwb labs collect "{hand_ins}" --by-hand "{folder}"'
+        if lab:
+            self.command += f' --lab "{lab}"'
         self.tasks: dict[str, Task] = {}
         found: dict[OpenAnswer, list[TaskProgress]] = {}
         open_lab = make_lab_opener(lab, language)
@@ -119,7 +122,7 @@ class HandGrading(Live):
         self.selected = self._find_ungraded()
         if len(self.grades) < len(self.answers):
             return ""
-        return f"All are graded. Give the points: kgwb labs collect --by-hand {self.file.folder}"
+        return f"All are graded. Give the points: {self.command}"
 
     def do_undo(self, event: Event) -> str:
         """Take back the last grade, show its answer, and return a message. Raises as ``HandGrades.undo`` does."""

@@ -283,7 +283,7 @@ def find_lab(number: int | str | Path) -> Lab:
         return _load_own_lab(Path(str(number)).expanduser())
     if number not in LAB_MODULES:
         raise InputError(
-            f"kgwb has no lab {number!r}; one of your own is named by its file",
+            f"kgwb has no lab {number!r}; one of your own is named by its file: --lab my_lab.py",
             hint="give 1, 2 or 3, or a file: kgwb.lab('my_lab.py'), kgwb labs collect --lab my_lab.py",
         )
     module = importlib.import_module(f"kgwb.labs.{LAB_MODULES[number]}")
