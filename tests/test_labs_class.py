@@ -211,12 +211,13 @@ def test_points_are_weighted_and_lateness_is_told_by_the_time_of_the_platform(
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--points", "1.1=x"], ["--points", "9.9=1"], ["--due", "soon"]]
+    "arguments",
+    [["--points", "1.1=x"], ["--points", "9.9=1"], ["--due", "soon"], ["--by-hand", "nowhere"]],
 )
 def test_wrong_points_and_times_are_errors(tmp_path: Path, arguments: list[str]) -> None:
     hand_in("Ada", tmp_path)
-    table = ["--csv", str(tmp_path / "points.csv"), "--out", str(tmp_path / "x.html")]
-    assert main(["labs", "collect", str(tmp_path), *arguments, *table]) == 2
+    page = ["--out", str(tmp_path / "x.html")]
+    assert main(["labs", "collect", str(tmp_path), *arguments, *page]) == 2
 
 
 def test_with_pseudonyms_no_name_is_shown_and_a_student_keeps_the_pseudonym(

@@ -69,29 +69,42 @@ def test_an_own_lab_is_done_handed_in_and_checked_again(
     assert "my_lab.2" in (here / "points.csv").read_text()
 
 
+@pytest.mark.parametrize(
+    ("line", "error"),
+    [("1 / 0", "ZeroDivisionError"), ("return True", "TypeError: a check returns")],
+)
 def test_a_check_that_fails_in_itself_shows_the_lecturer_its_traceback(
-    here: Path, capsys: pytest.CaptureFixture[str]
+    here: Path, line: str, error: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = write_example(here)
     lab = kgwb.lab(file)
     lab.check("my_lab.2", "thriller")
     lab.hand_in("Ada", here / "hand_ins")
-    text = file.read_text().replace("texts = {", "1 / 0\n    texts = {")
+    text = file.read_text().replace("texts = {", line + "\n    texts = {")
     file.write_text(text)
     broken = kgwb.lab(file, None)
     feedback = broken.check("my_lab.2", "thriller")
     assert feedback.state == "wrong" and "Traceback" not in feedback.text
-    assert "ZeroDivisionError" in feedback.text
+    assert error.partition(":")[0] in feedback.text
     assert broken.submission.progress("my_lab.2").tries == 0
     arguments = ["labs", "collect", str(here / "hand_ins"), "--lab", str(file), "--check"]
     assert main(arguments) == 0
     output = capsys.readouterr().out
-    assert "Traceback" in output and "my_lab.py" in output and "ZeroDivisionError" in output
+    assert "Traceback" in output and "my_lab." in output and error in output
 
 
 @pytest.mark.parametrize(
     ("text", "error"),
-    [("", InputError), ("LAB = 1", InputError), ("1 / 0", SettingError)],
+    [
+        ("", InputError),
+        ("LAB = 1", InputError),
+        ("1 / 0", SettingError),
+        ("from kgwb.labs.tasks import Lab\nLab('x', 'X').task('Q', ['a hint'])", SettingError),
+        (
+            "from kgwb.labs.tasks import Lab\nLab('x', 'X').task('Q', rubric=['says it'])",
+            SettingError,
+        ),
+    ],
 )
 def test_a_file_without_a_lab_is_an_error(
     tmp_path: Path, text: str, error: type[Exception]

@@ -233,7 +233,8 @@ def color(text: str, style: str) -> str:
 def print_tables(*tables: Table) -> None:
     """Print the tables that have rows, with a blank line between them."""
     shown = [str(table) for table in tables if table.rows]
-    print("\n\n".join(shown))
+    if shown:
+        print("\n\n".join(shown))
 
 
 def write_and_print(path: Path, text: str, hint: str = "name another file with --out") -> None:

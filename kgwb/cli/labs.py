@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from kgwb import disk
-from kgwb.cli.arguments import flag, option, parse_assignments, positional, write_and_print
+from kgwb.cli.arguments import (
+    flag,
+    option,
+    parse_assignments,
+    positional,
+    print_tables,
+    write_and_print,
+)
 from kgwb.errors import InputError
 from kgwb.labs.collecting import collect_hand_ins
 from kgwb.labs.hand_grades import HandGrades
@@ -122,6 +130,11 @@ class LabsCommand:
         points = parse_points(parse_assignments(self.points, POINTS_SYNTAX))
         due = parse_due(self.due) if self.due else None
         by_hand = HandGrades(self.by_hand)
+        if self.by_hand and not by_hand.graders:
+            raise InputError(
+                f"there are no points given by hand in {self.by_hand}",
+                hint="name the folder of the files grades.NAME.jsonl, which HandGrading writes",
+            )
         grading = Grading(points, due, self.late_percent, by_hand)
         roster = Roster(self.roster) if self.roster else None
         if self.grades and roster is None:
@@ -139,9 +152,16 @@ class LabsCommand:
             roster=roster,
             skipped={path.resolve() for path in own_files if path},
         )
+        known = list(chain.from_iterable(each.lab.tasks for each in collected))
+        for task in points:
+            if task not in known:
+                raise InputError(
+                    f"points were given for the task {task!r}, which no collected lab has",
+                    hint=f"give points for the tasks {', '.join(known)}",
+                )
         print(*collected, sep="\n")
         if self.by_hand:
-            print(*by_hand.list_tables(), sep="\n")
+            print_tables(*by_hand.list_tables())
         if self.feedback:
             count = save_student_pages(collected, self.feedback, by_hand)
             print(f"feedback for {pluralize(count, 'student')}: {self.feedback}")

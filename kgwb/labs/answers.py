@@ -13,6 +13,7 @@ from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from kgwb.errors import KgwbError
 from kgwb.labs.tasks import Task, shorten
+from kgwb.labs.texts import Message
 from kgwb.records import to_data, type_adapter
 from kgwb.run import Run
 from kgwb.run.agents import agent_of_key
@@ -261,7 +262,10 @@ def check_answer(task: Task, answer: object) -> str:
             example, _ = FORMS.get(task.answer_type, OTHER_FORM)
         return texts.get("answer.unread", part=shorten(repr(answer)), example=texts.get(example))
     try:
-        return texts.get(task.check(value))
+        problem = task.check(value)
+        if not isinstance(problem, str | Message):
+            raise TypeError(f'a check returns "" or what is wrong with the answer, not {problem!r}')
+        return texts.get(problem)
     except KgwbError as exc:
         return texts.get("answer.error", error=exc)
     except Exception as exc:

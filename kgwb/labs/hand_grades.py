@@ -87,6 +87,11 @@ class HandGrades:
         """Set what counts of a grader: of several grades of one answer, the last."""
         self._grades[grader] = {grade.about: grade for grade in lines}
 
+    @property
+    def graders(self) -> tuple[str, ...]:
+        """Who has graded something."""
+        return tuple(self._grades)
+
     def by_grader(self, grader: str) -> Mapping[OpenAnswer, HandGrade]:
         """Return the grades that count of a person, by answer."""
         return self._grades.get(grader, {})
@@ -123,7 +128,7 @@ class HandGrades:
     def list_tables(self) -> list[Table]:
         """Return how far each pair of graders agrees, with Cohen's weighted kappa, and where they do not.
 
-        Empty with fewer than two graders.
+        They have no rows with fewer than two graders.
         """
         totals: dict[str, dict[OpenAnswer, float]] = {}
         for grader, grades in self._grades.items():
@@ -141,5 +146,4 @@ class HandGrades:
             totals,
             lambda pairs: judgements.show_figure(compute_weighted_kappa(pairs)),
         )
-        tables = (agreement, Table(("different points", *totals), rows))
-        return [table for table in tables if table.rows]
+        return [agreement, Table(("different points", *totals), rows)]

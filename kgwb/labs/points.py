@@ -118,19 +118,12 @@ def save_points(
 
     A row has the points of each task of all labs, their total, tries, hints and remarks. A task
     that is not solved has 0 points. ``late`` is "yes" or "no", and empty if it is not known. A cell
-    is one line. A file at the path is replaced. Raises InputError if ``grading`` has points for no
-    task of these labs, or if the file cannot be written.
+    is one line. A file at the path is replaced. Raises InputError if the file cannot be written.
     """
     grading = grading or Grading()
     names: list[str] = []
     for hand_ins in collected:
         names += hand_ins.lab.tasks
-    for name in grading.points:
-        if name not in names:
-            raise InputError(
-                f"points were given for the task {name!r}, which no collected lab has",
-                hint=f"give points for the tasks {', '.join(names)}",
-            )
     rows: list[list[str]] = []
     for hand_ins in collected:
         for work in hand_ins.rows:

@@ -10,6 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, get_args, get_type_hints
 
+from pydantic import validate_call
+
 from kgwb.errors import InputError
 from kgwb.kg import Graph, open_kg
 from kgwb.kg.embeddings import Embeddings
@@ -176,10 +178,14 @@ class Lab:
             texts=texts,
         )
 
+    @validate_call
     def task(
         self,
         title: str = "",
         *hints: str,
+        stage: Stage = "answer",
+        lesson: Mapping[str, str] | None = None,
+        rubric: Mapping[str, float] | None = None,
         **fields: Any,
     ) -> Callable[[AnswerCheck], AnswerCheck]:
         """Return a decorator that adds a function as the check of the lab's next task, and returns it unchanged.
@@ -188,7 +194,7 @@ class Lab:
         "LAB.1", "LAB.2" and so on. At most MAX_HINTS hints are kept. The other arguments are fields of
         Task: stage, is_free, open_run, lesson, rubric and try_live. The texts may be keys of a catalogue:
         without a title it is "TASK.title", and without hints, a lesson and a rubric those that
-        ``Task.translate`` describes.
+        ``Task.translate`` describes. Raises pydantic's ValidationError for texts of another form.
         """
 
         def add_task(check: AnswerCheck) -> AnswerCheck:
@@ -201,6 +207,9 @@ class Lab:
                 check,
                 answer_type,
                 hints[:MAX_HINTS],
+                stage,
+                lesson=lesson or {},
+                rubric=rubric or {},
                 **fields,
             )
             return check
