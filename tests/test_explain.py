@@ -285,6 +285,19 @@ def test_what_cannot_be_taken_apart_is_named(sparql: str, feature: str) -> None:
         explain.extract_patterns(sparql)
 
 
+@pytest.mark.parametrize(
+    ("prefix", "line"),
+    [
+        ("rdfs", "PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>"),
+        ("foo", "PREFIX foo: <http://example.org/>"),
+    ],
+)
+def test_the_line_that_declares_a_prefix_is_said(prefix: str, line: str) -> None:
+    with pytest.raises(QueryError) as refused:
+        explain.extract_patterns(f"SELECT ?x {{ ?x {prefix}:p ?y }}")
+    assert line in str(refused.value.hint)
+
+
 def test_an_edited_query_takes_its_patterns_from_the_text() -> None:
     query = CandidateQuery(
         f"SELECT ?x WHERE {{ ?x {DIRECTOR} {DENIS} . }}", (BY_DENIS,), ("made by",), 0.5

@@ -25,7 +25,7 @@ from rdflib import XSD, BNode, URIRef
 
 from kgwb.errors import GraphError, QueryError, QueryRefusedError
 from kgwb.records import frozen
-from kgwb.terms import Term
+from kgwb.terms import KNOWN_PREFIXES, Term
 
 if TYPE_CHECKING:
     from rdflib.plugins.sparql.parserutils import CompValue
@@ -641,9 +641,14 @@ def names_dataset(query: ValidatedQuery) -> bool:
 def undeclared_prefix_error(prefixes: Sequence[str]) -> QueryError:
     """Return, without raising it, the error of a query that uses prefixes it does not declare."""
     written = ", ".join(f"{prefix}:" for prefix in prefixes)
+    first = prefixes[0]
+    namespace = "http://example.org/"
+    for known, usual_prefix in KNOWN_PREFIXES.items():
+        if usual_prefix == first:
+            namespace = known
     return QueryError(
         f"the query does not declare {written}",
-        hint="begin it with lines such as PREFIX ex: <http://example.org/>, or write the IRIs out",
+        hint=f"begin it with lines such as PREFIX {first}: <{namespace}>, or write the IRIs out",
     )
 
 
