@@ -50,7 +50,7 @@ BOATS = films("""
     ("word", "singular", "stemmed"),
     [
         ("cities", "city", "cit"), ("ties", "tie", "tie"), ("films", "film", "film"),
-        ("class", "class", "clas"), ("gas", "gas", "gas"), ("conductor", "conductor", "conduct"),
+        ("class", "class", "class"), ("gas", "gas", "gas"), ("conductor", "conductor", "conduct"),
         ("built", "built", "build"), ("planning", "planning", "plan"), ("spelling", "spelling", "spell"),
         ("born", "born", "bear"), ("births", "birth", "bear"), ("used", "used", "used"),
     ],
