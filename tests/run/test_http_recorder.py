@@ -257,6 +257,7 @@ def test_a_reply_that_is_put_in_comes_as_the_server_would_send_it(
     assert request is not None
     reply = reply_of_body(request[0], text)
     assert reply.text == "Bye, äöü"
+    assert ("event: " in text) == ("event: " in protocol.reply)
     assert (text, protocol.content_type) == body_of_reply(
         request[0],
         replace(reply, body=""),

@@ -221,8 +221,8 @@ def test_a_reply_that_never_becomes_valid_keeps_all_attempts_and_resumes_after_a
     with pytest.raises(InvalidReplyError):
         run.go()
     assert model.call_count() == 6  # the bad replies are on the record, too
-    run.edit_prompt("made_up/guess", TEXTS["made_up/guess"] + "Reply with JSON.").go()
-    assert str(run.answer) == "good"
+    run.edit_prompt("made_up/guess", TEXTS["made_up/guess"] + "Reply with JSON.")
+    assert (run.position, str(run.go().answer)) == (3, "good")
     assert asked(model) == {"split": 1, "look_up": 2, "guess": 4}
 
 

@@ -120,7 +120,7 @@ MARKS = """
 """
 
 
-@pytest.mark.parametrize("question", ["Who is the founder of {}?", "Who is {}'s founder?"])
+@pytest.mark.parametrize("question", ["Who is the founder of {}?", "Who is {}'s Founder?"])
 @pytest.mark.parametrize("marks", MARKS.split())
 def test_marks_around_a_name_are_no_part_of_it(marks: str, question: str) -> None:
     kg = companies(["Bryn Mawr Mills", "Zubrowka Works"])
@@ -157,6 +157,15 @@ def test_nothing_found_of_one_of_two_things_says_which_one_it_was() -> None:
     assert answer.queries
     assert not answer.values
     assert "2 things are named Orchid" in answer.doubt
+
+
+@pytest.mark.parametrize(
+    ("question", "state"),
+    [("What is Pavel the founder of?", "given"), ("Who is the founder of Mills?", "doubt")],
+)
+def test_only_of_a_person_the_last_word_alone_is_a_name(question: str, state: str) -> None:
+    kg = companies(["Bryn Mawr Mills"])
+    assert state_of(kgwb.Workbench(kg, "rules").ask(question)) == state
 
 
 @pytest.mark.parametrize(("found", "state"), [("Company", "given"), ("Person", "doubt")])
