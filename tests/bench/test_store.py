@@ -382,18 +382,14 @@ def test_the_call_of_a_forked_process_is_waited_for_unless_it_was_killed(
         return asked
 
     with CallStore(path, "g") as store:
-        store.make(lambda: call_of(1))
-        store._write_unwritten()
         child = os.fork()
         if not child:
             os.close(polled[1])
             with CallStore(path, "g") as own:  # which it opens by itself
-                is_found = own.find(call_of(1).key) is not None
                 own.find_or_make(asked.key, "model", make_in_child, lambda: None)
-            os._exit(2 - 2 * is_found)
+            os._exit(0)
         os.close(claimed[1])
         os.read(claimed[0], 1)
         call = store.find_or_make(asked.key, "model", make, lambda: os.write(polled[1], b"x"))
         assert (call.result, len(made)) == (asked.result, is_killed)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == is_killed
-        assert store.find(call_of(1).key)
