@@ -103,15 +103,16 @@ def test_rules_answers_another_name_in_doubt_or_not(
         run = workbench.ask(question_about(asked))
     except kgwb.errors.InvalidReplyError:  # DoG finds no name without a capital
         return
-    nearness = compare_names(asked, label).nearness
-    if nearness == "same":
+    likeness = compare_names(asked, label)
+    if likeness.nearness == "same":
         assert state_of(run) == "given"
-    elif nearness == "different" and profile == "fast":
+    elif likeness.nearness == "different" and profile == "fast":
         assert run.answer is not None
         assert not run.answer.values
     else:
         assert state_of(run) in ("doubt", "none")
-        assert not run.answer.doubt or f"“{asked}”" in run.answer.doubt
+        read = f"“{asked}” was read as “{label}”, which differs in {likeness.difference}"
+        assert not run.answer.doubt or read in run.answer.doubt
 
 
 MARKS = """
