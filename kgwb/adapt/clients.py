@@ -133,7 +133,7 @@ class RunExecutor(Executor):
 Bindings = Mapping[str, Term]
 """Terms by the name of their variable."""
 _reading_runs: weakref.WeakSet[Run] = weakref.WeakSet()
-"""The runs in which a wrapped graph was read."""
+"""The runs in which a wrapped graph was read, by a query or by methods such as ``objects``."""
 
 
 def wrap_rdflib(graph: rdflib.Graph) -> rdflib.Graph:
@@ -263,11 +263,6 @@ class RecordedRdflibGraph(rdflib.Graph):
                 triples = super().triples((None, None, None))
                 self._digest = (size, _digest_of(triples))
             return self._digest[1]
-
-
-def has_read_wrapped_graph(run: Run) -> bool:
-    """Return whether a wrapped graph was read in a run, by a query or by methods such as ``objects``."""
-    return run in _reading_runs
 
 
 def _digest_of(triples: Iterable[Any]) -> str:
@@ -458,7 +453,7 @@ def _unwrapped_graph(run: Run, plain_reads: PlainReads) -> Iterator[str]:
     from others.
     """
     kinds = {call.kind for call in run.calls.values()}
-    if not kinds & GRAPH_KINDS and not has_read_wrapped_graph(run):
+    if not kinds & GRAPH_KINDS and run not in _reading_runs:
         yield (
             "no query went through the run, so muting a triple changes nothing: wrap the graph that "
             "the pipeline asks (wrap_rdflib), or give no kg if it asks none"
@@ -496,9 +491,7 @@ def _differences(first: Run, second: Run) -> Iterator[str]:
         varying = step.varying
         if decision_of(again.output, varying) != decision_of(step.output, varying):
             place, now, before = find_difference(again.output, step.output, varying)
-            at = ""
-            if place:
-                at = f" at {place}"
+            at = place and f" at {place}"
             yield f"{step.key} returned something else the second time{at}: {now}, before {before}"
     for key in steps:
         yield f"{key} was reached the second time only"
@@ -538,7 +531,8 @@ class PlainReads:
         """
         keys = []
         for key, triples in self.triples.items():
-            if any(_has_triple(graph, triple) for triple in triples):
+            patterns = [" ".join(map(n3, triple)) for triple in triples]
+            if any(graph.ask(f"ASK {{ {pattern} }}") for pattern in patterns):
                 keys.append(key)
         return keys
 
@@ -610,9 +604,3 @@ def watch_plain_graphs() -> Iterator[PlainReads]:
         graph_class.__init__ = plain_init
         graph_class.triples = plain_triples
         dataset_class.triples = plain_dataset_triples
-
-
-def _has_triple(graph: Graph, triple: Triple) -> bool:
-    """Return whether a graph has a triple."""
-    subject, predicate, value = map(n3, triple)
-    return graph.ask(f"ASK {{ {subject} {predicate} {value} }}")

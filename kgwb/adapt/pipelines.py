@@ -78,8 +78,11 @@ def make_answer(
             text = text or sentence
             items = found
     kind = kind or _kind_of(items)
-    terms = [_term_of(item) for item in items]
-    given_terms = {_term_of(item) for item in items if _is_term(item)}
+    items = list(map(_first_cell, items))
+    terms = list(map(_term_of, items))
+    given_terms = {
+        _term_of(item) for item in items if isinstance(item, URIRef | Literal | BNode | Mapping)
+    }
     results = _results_of_queries(run, queries, terms)
     texts = tuple(dict.fromkeys(results if queries is None else queries))
     if not terms:
@@ -214,29 +217,26 @@ def _kind_of(items: Sequence[Any]) -> AnswerKind:
     return "list"
 
 
+def _first_cell(item: Any) -> Any:
+    """Return the first cell of a row; any other value as it is."""
+    while isinstance(item, tuple | list) and item:
+        item = item[0]
+    return item
+
+
 def _term_of(item: Any) -> Term:
     """Return the RDF term of a value that a pipeline gave.
 
-    A term is returned as it is, a mapping is read as a cell of SPARQL results, and of a row the
-    first cell counts. A text is an IRI if it begins like one and is valid; any other value becomes
-    a literal.
+    A term is returned as it is, and a mapping is read as a cell of SPARQL results. A text is an IRI
+    if it begins like one and is valid; any other value becomes a literal.
     """
     if isinstance(item, URIRef | Literal | BNode):
         return item
     if isinstance(item, Mapping) and "value" in item:
         return parse_cell(item)
-    if isinstance(item, tuple | list) and item:
-        return _term_of(item[0])
     if isinstance(item, str) and item.startswith(IRI_SCHEMES) and is_valid_iri(item):
         return URIRef(item)
     return Literal(item)
-
-
-def _is_term(item: Any) -> bool:
-    """Return whether ``_term_of`` reads a value as exactly one term, and not as the text of some."""
-    if isinstance(item, tuple | list) and item:
-        return _is_term(item[0])
-    return isinstance(item, URIRef | Literal | BNode | Mapping)
 
 
 def _labels_of(run: Run | None, terms: Sequence[Term]) -> dict[Term, str]:
