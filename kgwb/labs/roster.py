@@ -39,13 +39,8 @@ GRADE_HEADING = re.compile(
 DELIMITERS = ",;\t"
 
 
-def read_table(
-    path: Path,
-    noun: str,
-    hint: str,
-    delimiters: str = ",",
-) -> tuple[list[list[str]], str]:
-    """Return the rows of a CSV table, and its delimiter: the one that its first line has most.
+def read_table(path: Path, noun: str, hint: str) -> tuple[list[list[str]], str]:
+    """Return the rows of a CSV table, and its delimiter: the one of DELIMITERS that its first line has most.
 
     ``noun`` is what the table is called in the error. Raises InputError if the file cannot be read,
     is not in UTF-8, or is no table.
@@ -53,7 +48,7 @@ def read_table(
     try:
         text = disk.read_text(path, "utf-8-sig")
         first_line, _, _ = text.partition("\n")
-        delimiter = max(delimiters, key=first_line.count)
+        delimiter = max(DELIMITERS, key=first_line.count)
         rows = csv.reader(StringIO(text, newline=""), delimiter=delimiter)
         return list(rows), delimiter
     except (OSError, UnicodeDecodeError, csv.Error) as exc:
@@ -97,7 +92,7 @@ class Roster:
         hint = (
             "name a CSV table with a column for names or ids, such as Moodle's or Canvas's grades"
         )
-        self._rows, self._delimiter = read_table(path, "the class", hint, DELIMITERS)
+        self._rows, self._delimiter = read_table(path, "the class", hint)
         self.students = []
         for number in range(1, len(self._rows)):
             student = self._read_student(number)
