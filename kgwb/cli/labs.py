@@ -163,7 +163,7 @@ class LabsCommand:
         if self.by_hand:
             print_tables(*by_hand.list_tables())
         if self.feedback:
-            count = save_student_pages(collected, self.feedback, by_hand)
+            count = save_student_pages(collected, self.feedback, grading.by_hand)
             print(f"feedback for {pluralize(count, 'student')}: {self.feedback}")
         page = write_file(self.out, render_class_page(collected, grading))
         print(f"the page of the class: {page}")
