@@ -247,7 +247,7 @@ def test_no_page_of_feedback_takes_the_place_of_another_student_s(here: Path) ->
             Path(place).parent.mkdir(parents=True, exist_ok=True)
             handed_in.rename(place)
     feedback = here / "deep" / "feedback"
-    count = save_student_pages(collect_hand_ins(here / "class"), feedback, HandGrades())
+    count = save_student_pages(collect_hand_ins(here / "class"), feedback, None)
     pages = {path: path.read_text() for path in here.rglob("*.html")}
     assert all(path.is_relative_to(feedback) for path in pages)
     assert len({str(path).casefold() for path in pages}) == len(students) == count

@@ -129,8 +129,8 @@ class LabsCommand:
         """
         points = parse_points(parse_assignments(self.points, POINTS_SYNTAX))
         due = parse_due(self.due) if self.due else None
-        by_hand = HandGrades(self.by_hand)
-        if self.by_hand and not by_hand.graders:
+        by_hand = HandGrades(self.by_hand) if self.by_hand else None
+        if by_hand and not by_hand.graders:
             raise InputError(
                 f"there are no points given by hand in {self.by_hand}",
                 hint="name the folder of the files grades.NAME.jsonl, which HandGrading writes",
@@ -160,10 +160,10 @@ class LabsCommand:
                     hint=f"give points for the tasks {', '.join(known)}",
                 )
         print(*collected, sep="\n")
-        if self.by_hand:
+        if by_hand:
             print_tables(*by_hand.list_tables())
         if self.feedback:
-            count = save_student_pages(collected, self.feedback, grading.by_hand)
+            count = save_student_pages(collected, self.feedback, by_hand)
             print(f"feedback for {pluralize(count, 'student')}: {self.feedback}")
         page = write_file(self.out, render_class_page(collected, grading))
         print(f"the page of the class: {page}")

@@ -67,17 +67,13 @@ class HandGrade(BaseModel, frozen=True, extra="forbid"):
 class HandGrades:
     """The grades in a folder, by all graders."""
 
-    def __init__(self, folder: str | Path | None = None) -> None:
-        """Read the grades in a folder, which need not exist. Raises InputError for a line that is no grade.
-
-        Without a folder there are none.
-        """
-        self.folder = Path(folder or "grades")
+    def __init__(self, folder: str | Path) -> None:
+        """Read the grades in a folder, which need not exist. Raises InputError for a line that is no grade."""
+        self.folder = Path(folder)
         self._grades: dict[str, dict[OpenAnswer, HandGrade]] = {}
         """What counts of each grader, by answer."""
-        if folder:
-            for grader, path in judgements.list_people(self.folder, GRADES_FILES):
-                self._keep(grader, self._read(path))
+        for grader, path in judgements.list_people(self.folder, GRADES_FILES):
+            self._keep(grader, self._read(path))
 
     def _read(self, path: Path) -> list[HandGrade]:
         hint = "correct this line of the file, or remove it: the grade of this answer is then lost"

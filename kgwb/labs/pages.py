@@ -76,7 +76,7 @@ def render_class_page(collected: Sequence[CollectedHandIns], grading: Grading | 
 # --- what students get back
 
 
-def render_student_page(lab: Lab, work: Submission, by_hand: HandGrades) -> str:
+def render_student_page(lab: Lab, work: Submission, by_hand: HandGrades | None) -> str:
     """Render what a student gets back, as a complete HTML document in the language of the lab.
 
     It has the table of the tasks, in which one that is found wrong again is not solved, and for each
@@ -91,7 +91,7 @@ def render_student_page(lab: Lab, work: Submission, by_hand: HandGrades) -> str:
     for name, task in lab.tasks.items():
         progress = work.hand_in.progress(name)
         answer = OpenAnswer.of_progress(name, progress)
-        grades = by_hand.of_answer(answer)
+        grades = by_hand.of_answer(answer) if by_hand else []
         feedback = Feedback(task, "wrong", work.disagreements.get(name, progress.remark))
         if work.is_solved(name):
             feedback = Feedback(task, "right", task.describe_lesson(answer.answer))
@@ -112,7 +112,7 @@ def render_student_page(lab: Lab, work: Submission, by_hand: HandGrades) -> str:
 
 
 def save_student_pages(
-    collected: Sequence[CollectedHandIns], folder: Path, by_hand: HandGrades
+    collected: Sequence[CollectedHandIns], folder: Path, by_hand: HandGrades | None
 ) -> int:
     """Write the page of each student to a folder, and return how many there are.
 

@@ -62,7 +62,7 @@ class Grading:
     """When hand-ins were due; None if that does not matter."""
     late_percent: float = 0.0
     """What is taken off the points of a late hand-in for each day that has begun since then."""
-    by_hand: HandGrades = field(default_factory=HandGrades)
+    by_hand: HandGrades | None = None
     """Points that were given by hand, which count in place of those of a solved task."""
 
     def __post_init__(self) -> None:
@@ -91,6 +91,8 @@ class Grading:
 
     def points_by_hand(self, work: Submission, task: str) -> float | None:
         """Return the points that people gave a hand-in for a task; None if nobody did."""
+        if self.by_hand is None:
+            return None
         progress = work.hand_in.progress(task)
         answer = OpenAnswer.of_progress(task, progress)
         return self.by_hand.points_of(answer)
