@@ -211,15 +211,16 @@ def _remark_on_alike(works: Sequence[Submission]) -> list[Remark]:
 
     Empty if all are distinct.
     """
+    of_one_name = group(works, lambda work: _look(work.shown_name))
+    of_one_work = group(works, lambda work: work.identity)
     remarks = []
-    for alike in group(works, lambda work: _look(work.shown_name)):
-        if len(alike) > 1:
-            text = f"{len(alike)} hand-ins have one name"
-            remarks.append(remark_on(alike, text))
-    for alike in group(works, lambda work: work.identity):
-        if len(alike) > 1:
-            text = f"one work was handed in {len(alike)} times"
-            remarks.append(remark_on(alike, text))
+    for groups, text in (
+        (of_one_name, "{} hand-ins have one name"),
+        (of_one_work, "one work was handed in {} times"),
+    ):
+        for alike in groups:
+            if len(alike) > 1:
+                remarks.append(remark_on(alike, text.format(len(alike))))
     return remarks
 
 

@@ -30,8 +30,9 @@ VERSION_IN_FILE = re.compile(r'"kgwb_version": ?"([\d.]{1,40})"')
 MIN_STUCK_TRIES = 3
 """After so many tries, a student who has not solved a task counts as stuck."""
 StoredText = Annotated[str, Field(max_length=MAX_ANSWER_CHARS + CUT_MARK_CHARS)]
-
-Time = Annotated[str, Field(max_length=40)]
+ShortText = Annotated[str, Field(max_length=40)]
+"""A time, a version or an identity."""
+Name = Annotated[str, Field(max_length=MAX_STUDENT_CHARS)]
 
 
 class TaskProgress(BaseModel, extra="forbid"):
@@ -43,13 +44,13 @@ class TaskProgress(BaseModel, extra="forbid"):
     """How many hints were taken."""
     answers: Annotated[list[StoredText], Field(max_length=MAX_STORED_ANSWERS)] = []
     """The latest answers as texts, oldest first."""
-    times: Annotated[list[Time], Field(max_length=MAX_STORED_ANSWERS)] = []
+    times: Annotated[list[ShortText], Field(max_length=MAX_STORED_ANSWERS)] = []
     """When each of these answers was given, in UTC, to the millisecond. Earlier versions wrote none."""
     remark: StoredText = ""
     """The feedback on the latest answer; empty if it was right."""
     data: StoredAnswer | None = None
     """The answer that counts, as data: the latest right one, else the latest one."""
-    first_agent: Annotated[str, Field(max_length=MAX_STUDENT_CHARS)] = ""
+    first_agent: Name = ""
     """The agent that the first answer, a run, had edited; empty for other answers."""
 
     discussion: StoredText = ""
@@ -66,13 +67,13 @@ class HandIn(BaseModel, extra="forbid"):
 
     kgwb_lab: int | Annotated[str, Field(max_length=MAX_NAME_CHARS)]
     """The number of the lab, or the name of a lab of one's own."""
-    work_id: Annotated[str, Field(max_length=40)] = ""
+    work_id: ShortText = ""
     """The identity of the work: two students can have one name. Earlier versions wrote none."""
-    student: Annotated[str, Field(max_length=MAX_STUDENT_CHARS)] = ""
+    student: Name = ""
     """The name of the student; empty until the work is handed in."""
-    kgwb_version: Annotated[str, Field(max_length=40)] = ""
+    kgwb_version: ShortText = ""
     """The version that wrote the file. Versions before 0.2.0 wrote none, and no answers as data."""
-    written: Time = ""
+    written: ShortText = ""
     """When the file was written, in UTC, to the millisecond; empty if it is not known."""
     tasks: Annotated[
         dict[Annotated[str, Field(max_length=MAX_NAME_CHARS + 10)], TaskProgress],
