@@ -73,8 +73,9 @@ OTHERS = [
 ]
 
 
-def test_five_copied_works_among_sixteen_are_one_group() -> None:
-    names = [f"copy {number}" for number in range(5)]
+@pytest.mark.parametrize("size", [3, 5])
+def test_copied_works_among_others_are_one_group_with_one_remark(size: int) -> None:
+    names = [f"copy {number}" for number in range(size)]
     works = []
     for name in names:
         tasks = {"t1": solve("[7, 9]", "[9, 1]", "x", second=50), "t6": solve("a", RARE)}
