@@ -25,7 +25,7 @@ from rdflib import XSD, Literal
 from kgwb.errors import GraphError, GraphTimeoutError
 from kgwb.kg.base import ResultSet
 from kgwb.kg.local import term_from_oxigraph
-from kgwb.kg.sparql import LONE_SURROGATE
+from kgwb.kg.sparql import LONE_SURROGATE, find_lone_surrogate
 from kgwb.records import JsonObject, frozen
 from kgwb.terms import Term, term_from_data
 from kgwb.text import mask_secrets, truncate_at_word
@@ -524,7 +524,7 @@ def parse_cell(data: Any) -> Term:
     has a lone surrogate or U+FFFD, and for anything that is not an RDF term.
     """
     term = term_from_data(data)
-    is_broken = LONE_SURROGATE.search(term) or REPLACEMENT_CHARACTER in term
+    is_broken = find_lone_surrogate(term) or REPLACEMENT_CHARACTER in term
     if not is_broken:
         return term
     if not isinstance(term, Literal) or term.datatype not in (None, XSD.string):

@@ -55,8 +55,8 @@ UCHAR = r"\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8}"
 """A codepoint escape, as a regular expression."""
 _UCHAR = re.compile(UCHAR)
 _ECHAR = rf"\\[tbnrf\"'\\]|{UCHAR}"
-_STRING = rf'"(?:[^"\\\n]|{_ECHAR})*"(?!")'
-_IRI = rf"<(?:[^<>\"{{}}|^`\\\x00-\x20]|{UCHAR})*>"
+_STRING = rf'"(?:[^"\\\n]++|{_ECHAR})*+"(?!")'
+_IRI = rf"<(?:[^<>\"{{}}|^`\\\x00-\x20]++|{UCHAR})*+>"
 _OUTLINED_STRING = re.compile(_STRING)
 _OUTLINED_IRI = re.compile(_IRI)
 _ODD_SIGN = re.compile(r"[\#'\\\x00]")
@@ -574,6 +574,13 @@ def _validate_tokens(query: str, allow_service: bool, allowed_service_iri: str) 
     )
 
 
+def find_lone_surrogate(text: str) -> re.Match[str] | None:
+    """Return where a text has its first LONE_SURROGATE; None without one, as in all ASCII."""
+    if text.isascii():  # which Python knows without reading the text
+        return None
+    return LONE_SURROGATE.search(text)
+
+
 def _check_characters(query: str) -> None:
     """Raise QueryError, with line and column, for characters that engines may read differently.
 
@@ -581,7 +588,7 @@ def _check_characters(query: str) -> None:
     an escape for a character that may end a string or an IRI. Some engines expand escapes before
     they read tokens, others afterwards.
     """
-    surrogate = LONE_SURROGATE.search(query)
+    surrogate = find_lone_surrogate(query)
     if surrogate:
         position = surrogate.start()
         raise error_at(
@@ -1069,7 +1076,7 @@ def string_literal(text: str) -> str:
     It is written so that no engine takes a backslash in it for a codepoint escape. Raises
     QueryError for a lone surrogate.
     """
-    if LONE_SURROGATE.search(text):
+    if find_lone_surrogate(text):
         raise QueryError(
             f"{text!r} holds half a character",
             hint="it has one half of a surrogate pair: read the text as UTF-8, or remove this character",

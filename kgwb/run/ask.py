@@ -28,7 +28,7 @@ from rdflib import BNode, URIRef
 from kgwb.errors import GraphError, InvalidReplyError, PromptError, QueryError
 from kgwb.kg.base import Graph, ResultSet
 from kgwb.kg.queries import Row, find_support_by_row
-from kgwb.kg.sparql import LONE_SURROGATE, validate_query
+from kgwb.kg.sparql import find_lone_surrogate, validate_query
 from kgwb.llm.base import ChatRequest, Message
 from kgwb.records import JsonObject, describe_validation_error, frozen
 from kgwb.run import Run
@@ -199,7 +199,7 @@ def _validate(data: Any, reply_class: type[R]) -> tuple[R | None, str]:
         return None, describe_validation_error(error)
     except RecursionError:
         return None, ""
-    if LONE_SURROGATE.search(text):
+    if find_lone_surrogate(text):
         # A model wrote half of an emoji. That has no UTF-8 form, and no graph holds it.
         return None, "it holds half a character"
     return reply, ""

@@ -502,9 +502,10 @@ def _find_spans(text: str, labels: Sequence[str], taken: Set[str]) -> Iterator[s
     goes_on.append(False)
     for start in range(len(words)):
         for end in range(start + fewest, min(start + most, len(words)) + 1):
+            if goes_on[start] or goes_on[end]:  # it is a part of a name
+                continue
             span = " ".join(words[start:end]).strip(AROUND_NAME)
-            is_part = goes_on[start] or goes_on[end]
-            if is_part or FUNCTION_WORDS.issuperset(span.casefold().split()):
+            if FUNCTION_WORDS.issuperset(span.casefold().split()):
                 continue
             yield span
             if POSSESSIVE.search(span):
