@@ -122,7 +122,6 @@ from kgwb.llm.rules.words import (
     PROFESSIONS,
     PRONOUNS,
     RELATIVES,
-    THINGS_FOUND,
     WH_WORDS,
     Mention,
     Token,
@@ -285,7 +284,7 @@ if TYPE_CHECKING:
     )
     from kgwb.llm.rules.reading import (
         can_be_answered,
-        find_not_understood,
+        find_unread,
         ground_question,
         read_with_doubts,
     )
@@ -365,7 +364,6 @@ __all__ = [
     "SCHEMA_NAMESPACES",
     "SPELLING_WEIGHT",
     "STRICT_CONFIG",
-    "THINGS_FOUND",
     "TIME_AND_PLACE_WORDS",
     "UNLIMITED",
     "WH_WORDS",
@@ -507,7 +505,6 @@ __all__ = [
     "find_measure",
     "find_mentions",
     "find_named_term",
-    "find_not_understood",
     "find_paths_over_containers",
     "find_predicates",
     "find_problems",
@@ -517,6 +514,7 @@ __all__ = [
     "find_support_by_row",
     "find_support_by_value",
     "find_triples",
+    "find_unread",
     "find_values_containing",
     "format_exactly",
     "format_term",
@@ -661,9 +659,7 @@ _IMPORTED_ON_USE = {
     "kgwb.kg.survey_text": "SurveyWriter writer_of_survey",
     "kgwb.llm.rules.classes": "CLASS_RELATION",
     "kgwb.llm.rules.predicates": "fetch_classes_of_graph find_gender find_kind has_said is_called",
-    "kgwb.llm.rules.reading": (
-        "can_be_answered find_not_understood ground_question read_with_doubts"
-    ),
+    "kgwb.llm.rules.reading": ("can_be_answered find_unread ground_question read_with_doubts"),
     "kgwb.show.answers": (
         "render_answer_parts render_query_block render_text render_texts with_unique_names"
     ),

@@ -14,7 +14,7 @@ import threading
 import time
 from abc import abstractmethod
 from codecs import getincrementaldecoder
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from contextvars import ContextVar
 from dataclasses import field, replace
@@ -354,13 +354,20 @@ def failure_from_report(error: Any) -> RequestFailure:
     """
     fields = error if isinstance(error, dict) else {"message": error}
     values = [str(fields.get(name)) for name in STATUS_FIELDS]
-    statuses = [int(value) for value in values if re.fullmatch(r"[45]\d\d", value)]
-    for status, words in STATUS_WORDS.items():
-        if re.search(words, " ".join(values), re.IGNORECASE):
-            statuses.append(status)
-    status = [*statuses, 500][0]
+    status = _find_status(values)
     message = f"{error_message(error)} (said inside a reply that began with status 200)"
     return failure_from_status(status, message, {}, str(fields.get("param") or ""))
+
+
+def _find_status(values: Sequence[str]) -> int:
+    """Return the first value that is the status of an error, else that of words in the values, else 500."""
+    for value in values:
+        if re.fullmatch(r"[45]\d\d", value):
+            return int(value)
+    for status, words in STATUS_WORDS.items():
+        if re.search(words, " ".join(values), re.IGNORECASE):
+            return status
+    return 500
 
 
 def error_message(body: Any) -> str:

@@ -15,7 +15,7 @@ from kgwb.kg import Graph
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm.rules.grammar import IS_A_RELATION
 from kgwb.llm.rules.predicates import asked_kind, find_similar_predicates, kinds_of_value
-from kgwb.llm.rules.reading import find_not_understood, ground_question
+from kgwb.llm.rules.reading import find_unread, ground_question
 from kgwb.llm.rules.words import (
     MAX_KEPT,
     are_rivals,
@@ -25,6 +25,7 @@ from kgwb.llm.rules.words import (
     singularize,
     stem,
 )
+from kgwb.systems.dog.rules import choose_relation
 
 LEXICAL = Embeddings("lexical")
 BOATS = films("""
@@ -198,7 +199,7 @@ def test_names_are_found_in_a_question(question: str, names: str) -> None:
     ],
 )
 def test_a_question_is_read_or_the_problem_is_named(question: str, fact: str, problem: str) -> None:
-    problems = find_not_understood(question, BOATS, LEXICAL)
+    problems = find_unread(question, BOATS, LEXICAL).problems
     if problem:
         assert problem in " ".join(problems)
     else:
@@ -206,6 +207,21 @@ def test_a_question_is_read_or_the_problem_is_named(question: str, fact: str, pr
         assert [" | ".join(each) for each in ground_question(question, BOATS, LEXICAL).facts] == [
             fact
         ]
+
+
+@pytest.mark.parametrize(
+    ("question", "relation"),
+    [
+        ("Who has [Jo Frost] as captain?", "~captain"),
+        ("Who has [Jo Frost] as captain in Hull?", ""),
+    ],
+)
+def test_a_walk_goes_on_from_things_where_a_person_is_asked_for(
+    question: str, relation: str
+) -> None:
+    reply = choose_relation(question, "Jo Frost", ["captain", "~captain"], BOATS, LEXICAL)
+    assert reply["relation"] == relation
+    assert find_unread(question, BOATS, LEXICAL).problems
 
 
 def test_the_last_findings_of_a_graph_are_kept_and_those_of_another_are_not() -> None:

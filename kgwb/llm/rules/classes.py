@@ -183,13 +183,13 @@ def read_members(question: str, kg: Graph, embeddings: Embeddings) -> Read | Non
     words = lowercase_words(tokenize(asked))
     is_count = words[:2] == HOW_MANY or not {"count", "number"}.isdisjoint(words[:3])
     others = words[1:] if is_count else words
-    refused = REFUSED_WORDS.intersection(words)
-    refused -= en.ORDINALS.intersection(words[-1:])  # who came first
-    if refused:  # a single scull is a class
-        for _, span, _ in _find_classes(asked, kg):
-            refused -= set(words[span.start : span.stop])
-    is_read = looks_english(" ".join(words)) and not refused
-    if not is_read or not ASKING_FOR_VALUES.isdisjoint(others):
+    if not looks_english(" ".join(words)) or not ASKING_FOR_VALUES.isdisjoint(others):
+        return None
+    named = list(_find_classes(asked, kg))
+    refused = REFUSED_WORDS.intersection(words) - en.ORDINALS.intersection(words[-1:])
+    for _, span, _ in named:  # a single scull is a class
+        refused -= set(words[span.start : span.stop])
+    if refused:
         return None
 
     kind: QuestionKind = "list"
@@ -198,13 +198,11 @@ def read_members(question: str, kg: Graph, embeddings: Embeddings) -> Read | Non
     elif EXISTENCE.match(question):
         kind = "boolean"
     classes = fetch_classes(kg)
-    span_of: dict[URIRef, range] = {}
-    for class_iri, span, doubts in _find_classes(asked, kg):
+    for number, (class_iri, span, doubts) in enumerate(named):
         taken = set(span)
-        for other, other_span in span_of.items():
+        for other, other_span, _ in named[:number]:
             if class_iri in classes.subclasses[other]:  # which of the bridges are swing bridges
                 taken.update(other_span)
-        span_of[class_iri] = span
         conditions = _read_about(asked, class_iri, taken, kg, embeddings)
         if conditions is None:
             continue

@@ -42,6 +42,7 @@ from kgwb.llm.rules.look_up import (
 from kgwb.llm.rules.predicates import (
     MIN_RELATION_SIMILARITY,
     Predicates,
+    VertexPredicate,
     Vertices,
     are_texts,
     fetch_class_names,
@@ -64,7 +65,6 @@ from kgwb.llm.rules.words import (
     MIN_STEM_CHARS,
     RELATION_PHRASES,
     RIVALS,
-    THINGS_FOUND,
     Mention,
     Words,
     are_kin,
@@ -178,7 +178,7 @@ class Coverage(QuestionWords):
             doubts = self._taken_as_chosen(guessed)
         doubts = doubts or self._find_events() or self._find_unsaid_place()
         doubts = doubts or self._find_said_of_others() or self._find_requirement()
-        return Unread(self.find_wrong_values(), doubts, bool(guessed))
+        return self.find_wrong_values()._replace(doubts=doubts, is_guess=bool(guessed))
 
     def _find_events(self) -> list[str]:
         """Return the doubt that an answer is an event, and not who or what takes part in it.
@@ -209,9 +209,8 @@ class Coverage(QuestionWords):
         """
         if self.kind != "a place":
             return []
-        for predicate in self.chosen:
-            if leads_to_kind(self.kg, self.vertices, predicate, self.kind):
-                return []
+        if any(map(self._leads_to_kind, self.chosen)):
+            return []
         return [f"the question for a place was read as “{self.chosen_names[0]}”"]
 
     def _find_said_of_others(self) -> list[str]:
@@ -616,33 +615,42 @@ class Coverage(QuestionWords):
                 return True
         return False
 
-    def find_wrong_values(self) -> list[str]:
-        """Return the reason that the values of the chosen predicates are of a wrong kind; else [].
+    def find_wrong_values(self) -> Unread:
+        """Return the reason that the values of the chosen predicates are of a wrong kind, if they are.
 
         For predicates that lead to the name, the values are things, which are neither times nor
         numbers, and only some are persons. For others, values are fetched from the graph and compared
         with the kind that is asked for.
         """
+        reasons = self._find_no_things()
+        if reasons or not self.kind:
+            return Unread(reasons)
+        incoming = [predicate for predicate in self.chosen if predicate.is_incoming]
+        if incoming:
+            if self.kind == "a place" or self._leads_to_kind(incoming[0]):
+                return Unread()
+            reason = f"it asks for {self.kind}, and things were found"
+            return Unread([reason], found_things=True)
+        if self.kind == "a time" and any(predicate.is_temporal for predicate in self.chosen):
+            return Unread()
+        iris = [predicate.iri for predicate in self.chosen]
+        values = fetch_values(self.kg, self.vertices, iris)
+        if values and not any(self.kind in kinds_of_value(value) for value in values):
+            names = "”, “".join(self.chosen_names)
+            reasons = [f"it asks for {self.kind}, and the values of “{names}” are of another kind"]
+        return Unread(reasons)
+
+    def _find_no_things(self) -> list[str]:
+        """Return the reason that things of a class are asked for, and texts or numbers found; else []."""
         classes = names_of_classes(self.kg)
         asked = classes.intersection(self.asked_phrases())
         types = set(map(normalize, types_of(self.chosen)))
-        last_words = {each.name.split()[-1] for each in self.chosen}
+        last_words = {name.split()[-1] for name in self.chosen_names}
         is_other = types and types.isdisjoint(classes) and asked.isdisjoint(last_words)
-        if asked and is_other and "many" not in self.words:
-            return [f"it asks for a “{min(asked)}”, and texts or numbers were found"]
-        if not self.kind:
+        if not asked or not is_other or "many" in self.words:
             return []
-        for predicate in self.chosen:
-            if predicate.is_incoming:
-                are_fit = self.kind == "a place" or leads_to_kind(
-                    self.kg, self.vertices, predicate, self.kind
-                )
-                return [] if are_fit else [f"it asks for {self.kind}, {THINGS_FOUND}"]
-        if self.kind == "a time" and any(predicate.is_temporal for predicate in self.chosen):
-            return []
-        iris = [predicate.iri for predicate in self.chosen]
-        values = fetch_values(self.kg, self.vertices, iris)
-        if not values or any(self.kind in kinds_of_value(value) for value in values):
-            return []
-        names = "”, “".join(self.chosen_names)
-        return [f"it asks for {self.kind}, and the values of “{names}” are of another kind"]
+        return [f"it asks for a “{min(asked)}”, and texts or numbers were found"]
+
+    def _leads_to_kind(self, predicate: VertexPredicate) -> bool:
+        """Return whether a predicate leads to the kind of value that is asked for."""
+        return leads_to_kind(self.kg, self.vertices, predicate, self.kind)

@@ -38,12 +38,10 @@ from kgwb.llm.rules.words import (
 END_OF_QUESTION = "."
 MENTIONED_NAME = "@"
 CHUNK_SEPARATORS = en.FUNCTION_WORDS | en.LIGHT_VERBS | {"their"}
-SHARING_WORDS = frozenset(("same", "share", "shares", "shared", "common"))
-WORDS_AFTER_TYPE_NOUNS = frozenset(
-    ("share", "shares", "co", "verb", "that", "which", "who", "whose", "where")
-)
+SHARING_WORDS = en.word_list("sharing")
+WORDS_AFTER_TYPE_NOUNS = en.word_list("after_types")
 """``Chunk.after`` of nouns that are a type: "films that", "films directed"."""
-SUBJECT_PRONOUNS = frozenset(("i", "you", "we", "they"))
+SUBJECT_PRONOUNS = en.word_list("subject_pronouns")
 WORDS_CONTINUING_QUESTION = en.DETERMINERS | en.FILLERS | {"of"}
 """Words that may stand between a question word and its noun: "which of the films"."""
 
@@ -280,9 +278,7 @@ def _is_type_noun(chunk: Chunk, later: Chunks, *, has_relation: bool) -> bool:
     return is_type or is_place
 
 
-UNSUPPORTED_WORDS = frozenset(
-    ("not", "never", "nor", "without", "except", "before", "after", "than")
-)
+UNSUPPORTED_WORDS = en.word_list("unsupported")
 FILLER_PHRASES = re.compile(
     r"(\[[^\[\]]*\])| - the \w+, not the \w+|\b(in the world|on earth|by any chance|in particular|got any"
     r"|at the moment|right now|at present|(meant|supposed|expected) to(?= be\b)"
@@ -362,6 +358,16 @@ class Unread(NamedTuple):
     """Words that were left out, which may or may not change the answer, or that were read as others."""
     is_guess: bool = False
     """Whether no word says the predicate, and it is only near to one in meaning."""
+    found_things: bool = False
+    """Whether the reason is that things were found, and another kind of value is asked for."""
+
+    @property
+    def problems(self) -> list[str]:
+        """The reasons, and the doubts that are no guesses: for an answer that cannot be in doubt."""
+        problems = list(self.reasons)
+        if not self.is_guess:
+            problems += self.doubts
+        return problems
 
 
 Read = tuple[ParsedQuestion, Unread]

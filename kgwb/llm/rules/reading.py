@@ -281,10 +281,8 @@ def _with_worded_direction(
     """
     first, *others = [mention.text for mention in mentions]
     worded = find_wording(_words_with_names(tokens, mentions))
-    if worded is None:
-        return _as_found(reading, first, predicates, embeddings)
-    name = _find_told(worded, predicates, embeddings)
-    if name is None:
+    name = worded and _find_told(worded, predicates, embeddings)
+    if not worded or not name:
         return _as_found(reading, first, predicates, embeddings)
     relation, is_first_subject = worded
     direction, certainty = compare_wordings(relation, name)
@@ -424,13 +422,6 @@ def _words_with_names(tokens: Sequence[Token], mentions: Mentions) -> list[str]:
     for mention in reversed(mentions):
         words[mention.start : mention.end] = [NAME]
     return words
-
-
-def find_not_understood(question: str, kg: Graph | None, embeddings: Embeddings) -> list[str]:
-    """Return what ``find_unread`` finds but for guesses, where an answer cannot be in doubt."""
-    unread = find_unread(question, kg, embeddings)
-    doubts = () if unread.is_guess else unread.doubts
-    return [*unread.reasons, *doubts]
 
 
 def find_unread(question: str, kg: Graph | None, embeddings: Embeddings) -> Unread:
@@ -648,7 +639,7 @@ def _read_by_meaning(
     if by_two or nearest is None or look_up.kind == A_TRUTH_VALUE:
         return by_two or nearest
     coverage = Coverage(words, (), nearest[0], {mention: ends}, kg, embeddings)
-    return None if coverage.find_wrong_values() else nearest
+    return None if coverage.find_wrong_values().reasons else nearest
 
 
 def _read_two_steps(

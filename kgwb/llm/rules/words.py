@@ -116,8 +116,6 @@ IRREGULAR_FORMS = keys_by_word("forms")
 ENDINGS = LEXICON["words"]["endings"].split()
 """Endings of words that one stem may have, longer ones before those that they end in."""
 MIN_STEM_CHARS = 3
-THINGS_FOUND = "and things were found"
-"""The end of a problem: another kind of value is asked for, to which a walk may go on."""
 Words = Sequence[str]
 """Words of a question in lower case."""
 PUNCTUATION = r"\s\"'“”‘’«»()\[\]{}¿¡,;:?!"
@@ -510,6 +508,7 @@ class _MentionFinder:
     def __init__(self, question: str, kg: Graph | None) -> None:
         self.question = question
         self.tokens = tokenize(question)
+        self.words = lowercase_words(self.tokens)
         self.kg = kg
 
     def find_unmarked(self) -> list[Mention]:
@@ -621,19 +620,18 @@ class _MentionFinder:
 
     def _with_qualifier(self, run: Mention) -> Mention:
         """Return a run with the words in brackets behind it: "Mercury (planet)"."""
-        qualifier = QUALIFIER.match(self.question, self.tokens[run.end - 1].end)
+        last = self.tokens[run.end - 1]
+        qualifier = QUALIFIER.match(self.question, last.end)
         if qualifier is None:
             return run
-        words = tokenize(qualifier[0])
-        start = self.tokens[run.start].start
-        return Mention(run.start, run.end + len(words), self.question[start : qualifier.end()])
+        size = len(tokenize(qualifier[0]))
+        return Mention(run.start, run.end + size, run.text + qualifier[0])
 
     def _is_numeral_behind(self, runs: Sequence[Mention], position: int) -> bool:
         """Return whether a word is the "I" of the name before it: "when was Mary I born", but not "Mary I can"."""
-        if self.tokens[position].text != "I" or not runs or runs[-1].end != position:
-            return False
-        following = lowercase_words(self.tokens[position + 1 : position + 2])
-        return AUXILIARIES.isdisjoint(following)
+        is_behind = bool(runs) and runs[-1].end == position
+        following = self.words[position + 1 : position + 2]
+        return is_behind and self.tokens[position].text == "I" and AUXILIARIES.isdisjoint(following)
 
     def _can_continue(self, run: Mention, position: int) -> bool:
         """Return whether a token continues a run: directly, or after one word of NAME_CONNECTORS.
@@ -644,8 +642,7 @@ class _MentionFinder:
             return False
         if run.end == position:
             return True
-        word_before = self.tokens[position - 1].lowercase
-        return word_before in NAME_CONNECTORS and run.end == position - 1
+        return self.words[position - 1] in NAME_CONNECTORS and run.end == position - 1
 
     def _is_name(self, run: Mention, labels: list[Mention]) -> bool:
         """Return whether a run of capitalised words is a name.
@@ -653,7 +650,7 @@ class _MentionFinder:
         It is not if it is an adjective of nationality, a weekday or a single word for a relation. A run that
         overlaps one of the labels is a name only if the graph's label search finds all its words.
         """
-        first_word = self.tokens[run.start].lowercase
+        first_word = self.words[run.start]
         is_relation_word = first_word in RELATION_PHRASES or WEEKDAY.fullmatch(first_word)
         if (run.size == 1 and is_relation_word) or self._is_adjective(run):
             return False
@@ -693,19 +690,16 @@ class _MentionFinder:
         names = []
         after_determiners = []
         for label in labels:
-            first_word = self.tokens[label.start].lowercase
-            is_introduced = self._introduces_kind(label.start - 1)
-            is_kind = label.size == 1 and is_introduced
-            if first_word not in FUNCTION_WORDS and not is_kind:
+            is_kind = label.size == 1 and self._introduces_kind(label.start - 1)
+            if self.words[label.start] not in FUNCTION_WORDS and not is_kind:
                 names.append(label)
-            elif is_kind and label.start and self.tokens[label.start - 1].lowercase in DETERMINERS:
+            elif is_kind and self.words[label.start - 1] in DETERMINERS:
                 after_determiners.append(label)
         names = names or after_determiners
         names.sort(key=_size_and_position)
         chosen = names[-1:]
         for name in names[:-1]:
-            between = self.tokens[name.end : chosen[0].start]
-            if lowercase_words(between) == ["and"]:  # which of madder and weld
+            if self.words[name.end : chosen[0].start] == ["and"]:  # which of madder and weld
                 return [name, *chosen]
         return chosen
 
@@ -713,8 +707,8 @@ class _MentionFinder:
         """Return whether the token at a position may introduce a kind of thing; -1 is before all."""
         if position < 0:
             return False
-        word = self.tokens[position].lowercase
-        return word in KIND_INTRODUCTIONS or self._is_nationality_adjective(position)
+        is_introduction = self.words[position] in KIND_INTRODUCTIONS
+        return is_introduction or self._is_nationality_adjective(position)
 
 
 def _is_longer_than_any(label: Mention, others: Sequence[Mention]) -> bool:

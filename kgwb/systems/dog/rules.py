@@ -19,7 +19,6 @@ from kgwb.build import (
     PREPOSITIONS,
     RELATIVES,
     SPELLING_WEIGHT,
-    THINGS_FOUND,
     TIME_AND_PLACE_WORDS,
     Direction,
     Embeddings,
@@ -30,8 +29,8 @@ from kgwb.build import (
     bracketed_mentions,
     compare_wordings,
     find_mentions,
-    find_not_understood,
     find_similar_predicates,
+    find_unread,
     ground_question,
     have_same_words,
     leads_to_agent,
@@ -85,9 +84,7 @@ def choose_relation(
     elif longer:
         reason = f"[{longer[0]}] has further to go, and comes first"
     elif len(steps) == 1:
-        reason = _find_problems(question, kg, embeddings)
-        if reason.endswith(THINGS_FOUND):
-            reason = ""  # the walk may go on from them
+        reason = _find_problems(question, kg, embeddings, is_last=False)
     if reason:
         return {"subquestion": "", "relation": "", "reason": reason}
     step = steps[0]
@@ -207,13 +204,19 @@ def try_answer(
     return {"sufficient": "yes", "reason": reason, "answers": answers}
 
 
-def _find_problems(question: str, kg: Graph | None, embeddings: Embeddings) -> str:
+def _find_problems(
+    question: str, kg: Graph | None, embeddings: Embeddings, *, is_last: bool = True
+) -> str:
     """Return why a question of one relation is not understood by a walk; "" if it is.
 
     A walk does not look at the class that a question states. One is stated where the relation leads
-    to things of other classes, too.
+    to things of other classes, too. Unless a step ``is_last``, the walk may go on from things where
+    another kind of value is asked for.
     """
-    problems = find_not_understood(question, kg, embeddings)
+    unread = find_unread(question, kg, embeddings)
+    if unread.found_things and not is_last:
+        unread = unread._replace(reasons=())
+    problems = unread.problems
     for _, relation, class_name in ground_question(question, kg, embeddings).facts[1:]:
         if relation == CLASS_RELATION:
             problems.append(f"a walk does not tell what is a “{class_name}”")

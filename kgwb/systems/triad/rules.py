@@ -15,8 +15,8 @@ from kgwb.build import (
     Rule,
     choose_vertex,
     compare_wordings,
-    find_not_understood,
     find_similar_predicates,
+    find_unread,
     ground_question,
     name_from_iri,
     parse_question,
@@ -120,7 +120,7 @@ def judge_queries(question: str, kg: Graph | None, embeddings: Embeddings) -> Re
 
     Raises ModelError if the grammar cannot read the question.
     """
-    unread = find_not_understood(question, kg, embeddings)
+    unread = find_unread(question, kg, embeddings).problems
     if unread:
         return {"reason": f"{NOT_UNDERSTOOD}: {'; '.join(unread)}", "numbers": []}
     return choose_query()
