@@ -63,10 +63,8 @@ MIN_NAME_LIKENESS = 0.55
 """The same of a value with a capital letter: a name is seldom described."""
 MAX_OFFERS = 500
 """How many values of things words are compared with."""
-NUMBER_DATATYPES = frozenset(
-    "integer decimal double float int long short byte nonNegativeInteger positiveInteger unsignedInt".split()
-)
-TIME_DATATYPES = frozenset(("date", "dateTime", "gYear", "gYearMonth"))
+NUMBER_DATATYPES = en.word_list("number_datatypes")
+TIME_DATATYPES = en.word_list("time_datatypes")
 NEGATION = "not"
 EMPTY_WORDS = en.FUNCTION_WORDS | en.LIGHT_VERBS | en.NEUTRAL_WORDS | {"", "'s"}
 """Words that need nothing in the query to stand for them."""
@@ -83,19 +81,13 @@ MEASURING_WORDS = en.FUNCTION_WORDS | en.TIME_WORDS | {"amount", "count", "unit"
 CURRENCIES = ("euro", "dollar", "pound", "franc")
 AGE, DATE, NUMBER = ("age",), ("date",), ("number",)
 """The nouns of "old", "late" and "many"."""
-LASTING = frozenset(("been", "back"))
+LASTING = en.word_list("lasting")
 YEAR = re.compile(r"\d{4}")
 TIME = re.compile(r"\d{4}(-\d\d){0,2}")
 DIGIT = re.compile(r"\d")
-BEGINNINGS = frozenset(
-    map(
-        stem,
-        "begin birth build complete construct create establish found inception install launch"
-        " make manufacture open premiere publish release since start".split(),
-    )
-)
+BEGINNINGS = en.stem_list("beginnings")
 """Stems of words for times from which an age is counted."""
-ANY_EVENT = frozenset(map(stem, ("date", "event", "time", "year")))
+ANY_EVENT = en.stem_list("any_event")
 """Stems of names for the time of any event."""
 
 
@@ -118,9 +110,7 @@ QUANTITIES = frozenset(("most", "least", "fewest"))
 SUPERLATIVE_ENDINGS = ("est", "worst", *QUANTITIES)
 
 
-COMPARING_WORDS = frozenset(
-    "more most less least fewer fewest better best worse worst older younger".split()
-)
+COMPARING_WORDS = en.word_list("comparing")
 SUPERLATIVE_ENDING = "est"
 MIN_SUPERLATIVE_CHARS = 6
 """Shorter words with the ending are others: "west", "rest", "guest"."""

@@ -396,22 +396,20 @@ class LookUp(QuestionWords):
 
         It is not looked for where the name has a predicate like the relation.
         """
-        inverses = []
         predicate_of: dict[VertexPredicate, VertexPredicate] = {}
         for predicate in self.predicates:
             name = predicate.inverse_name
             if name:
                 inverse = replace(predicate, name=name, is_incoming=not predicate.is_incoming)
-                inverses.append(inverse)
                 predicate_of[inverse] = predicate
-        if not inverses or len(self.reading.facts) != 1:
+        if not predicate_of or len(self.reading.facts) != 1:
             return None
         [fact] = self.reading.facts
         _, relation, _ = fact
         if predicates_like(relation, self.predicates, self.embeddings):
             return None
         found = []
-        for inverse in predicates_like(relation, inverses, self.embeddings):
+        for inverse in predicates_like(relation, list(predicate_of), self.embeddings):
             if not has_other_direction(fact, self.name, inverse):
                 found.append(predicate_of[inverse])
         return only(found)
@@ -953,22 +951,20 @@ class AskedPredicate(QuestionWords):
         """
         if self.value_type == "date":
             predicates = [predicate for predicate in predicates if predicate.is_temporal]
-        matches = [(predicate, self._likeness(predicate)) for predicate in predicates]
+        likeness_of = {predicate: self._likeness(predicate) for predicate in predicates}
         similar = []
-        for predicate, likeness in matches:
+        for predicate, likeness in likeness_of.items():
             if max(likeness.values(), default=0.0) >= MIN_PREDICATE_SIMILARITY:
-                similar.append((predicate, likeness))
+                similar.append(predicate)
         if similar:
-            best, likeness = max(similar, key=_sum_of_likeness)
-            for position in self._unexplained(best, likeness):
-                if self._asks_for_something_else(position):
-                    return None
-            return best
-        fitting = [match for match in matches if self._names_type(match[0])] or matches
-        if len(fitting) != 1:
+            best = max(similar, key=lambda predicate: sum(likeness_of[predicate].values()))
+            unexplained = self._unexplained(best, likeness_of[best])
+            return None if any(map(self._asks_for_something_else, unexplained)) else best
+        fitting = [predicate for predicate in predicates if self._names_type(predicate)]
+        chosen = only(fitting or predicates)
+        if chosen is None or self._unexplained(chosen, likeness_of[chosen]):
             return None
-        [(predicate, likeness)] = fitting
-        return None if self._unexplained(predicate, likeness) else predicate
+        return chosen
 
     def _names_type(self, predicate: VertexPredicate) -> bool:
         """Return whether a content word names a class or datatype that a predicate leads to."""
@@ -1026,9 +1022,3 @@ class AskedPredicate(QuestionWords):
             return True
         following = self.words[position + 1 : position + 3]
         return "of" in following[:1] and en.WH_WORDS.isdisjoint(following)
-
-
-def _sum_of_likeness(match: tuple[VertexPredicate, Mapping[int, float]]) -> float:
-    """Return how like all words of a question a predicate is."""
-    _, likeness = match
-    return sum(likeness.values())
