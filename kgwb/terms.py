@@ -45,8 +45,10 @@ _DATE_OR_DATETIME = re.compile(
     r"(-?[0-9]{4,}-[0-9]{2}-[0-9]{2})(T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?)?(Z|[+-][0-9]{2}:[0-9]{2})?"
 )
 _MIDNIGHT = re.compile(r"T00:00:00(?:\.0+)?")
-CAMEL_CASE_BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-"""Where a word begins in "directedBy" and in "isPartOfUSState"."""
+CAMEL_CASE_BOUNDARY = re.compile(
+    r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[a-z]{3})(?=\d)|(?<=[a-z])(?=\d{4})"
+)
+"""Where a word begins in "directedBy" and in "isPartOfUSState", and a number in "openIn2024" and "room12"."""
 
 
 def term_to_data(term: URIRef | Literal | BNode) -> dict[str, str]:
@@ -267,7 +269,7 @@ def last_part(iri: str) -> str:
 def name_from_iri(iri: str) -> str:
     """Return the last part of an IRI as words: "directed by" for ".../directedBy".
 
-    "_", "-" and camel case separate words. Words are written in lower case, unless the first
+    "_", "-", camel case and a number behind letters separate words. Words are written in lower case, unless the first
     letter of the part is a capital, or all letters of the word are. The IRI is returned if it has
     no such part.
     """

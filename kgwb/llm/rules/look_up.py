@@ -73,6 +73,8 @@ MIN_PREDICATE_SIMILARITY = 0.45
 """Similarity from which a word of the question asks for a predicate."""
 MIN_CLASS_SIMILARITY = 0.5
 """Similarity from which a word of the question names a class."""
+COMPANIES = ("company", "firm", "organisation", "organization")
+"""Words for whatever does business: a maker, a supplier."""
 A_TRUTH_VALUE = "a truth value"
 """The kind of value that a yes-or-no question about one thing asks for."""
 EMPTY_WORDS = NON_CONTENT_WORDS | en.VAGUE_WORDS | en.NEUTRAL_WORDS | en.POLITE_SUBJECTS
@@ -196,12 +198,19 @@ class QuestionWords:
         listed = list(names)
         for word in words_of(phrase)[-1:]:
             for name in listed:
-                if has_word_of_stem(name, word) or are_kin(word, name):
+                if has_word_of_stem(name, word) or are_kin(word, name) or is_company(word, name):
                     return True
         for form in (phrase, singularize(phrase)):
             if max_similarity(form, listed, self.embeddings) >= MIN_CLASS_SIMILARITY:
                 return True
         return False
+
+
+def is_company(word: str, class_name: str) -> bool:
+    """Return whether a word is one for what does business, and a class one of these, as manufacturers are."""
+    if word not in COMPANIES or not words_of(class_name):
+        return False
+    return leads_to_agent(class_name) and class_name not in en.PROFESSIONS
 
 
 def predicates_like(
@@ -928,6 +937,7 @@ class LookUp(QuestionWords):
         for phrase in self.asked_phrases():
             is_only_type = types == {phrase} and not has_untyped
             is_only_type |= phrase == "person" and phrase not in types  # vets are people, too
+            is_only_type |= phrase not in types and all(is_company(phrase, each) for each in types)
             if phrase in names or is_only_type:
                 return reading
             is_class_name = phrase in types or phrase in names_of_classes(self.kg)

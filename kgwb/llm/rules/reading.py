@@ -100,7 +100,7 @@ from kgwb.llm.rules.words import (
     words_of,
     words_without_names,
 )
-from kgwb.terms import Term
+from kgwb.terms import CAMEL_CASE_BOUNDARY, Term
 from kgwb.text import shorten
 
 PASSIVE_TO = re.compile(r"\w+ed to")
@@ -441,6 +441,10 @@ def find_unread(question: str, kg: Graph | None, embeddings: Embeddings) -> Unre
     for subject, _, object_ in reading.facts:
         ends.update((subject, object_))
     mentions = [mention for mention in named.mentions if mention.text in ends]
+    if reading.kind == "boolean":
+        dropped = find_vertices([each for each in named.mentions if each not in mentions], kg)
+        for each in dropped:
+            return Unread([f"nothing in the query stands for “{each.text}”"])
     words = words_without_names(mentions, named.tokens)
     texts = texts_in(named.text, named.tokens, words)
     mentions += [text for text in texts if text.text in ends][:1]
@@ -809,10 +813,11 @@ def _find_named(kg: Graph, question: str) -> Mentions:
     called by another name of it has its label. So is what tells things of one name apart: "the St Anne in
     Oxley". They are kept for the questions asked last.
     """
-    words = lowercase_words(tokenize(question))
+    mentions = find_mentions(question, kg)
+    words = words_without_names(mentions, tokenize(question))
     year = "".join(YEAR.findall(question)[:1])
     named: list[Mention] = []
-    for found in find_mentions(question, kg):
+    for found in mentions:
         mention = _with_label(found, year, kg)
         if (
             named
@@ -859,11 +864,14 @@ def _tells_apart(other: Mention, mention: Mention, between: Words, kg: Graph) ->
 def _with_label(mention: Mention, year: str, kg: Graph) -> Mention:
     """Return a name with the label of the only thing that has it as its nickname or alias, by the predicate's name.
 
-    A part of a label with the year of the question is that label.
+    A part of a label with the year of the question is that label. "GreyWolf" is "Grey Wolf".
     """
     name = mention.text
     if find_labelled(kg, name):
         return mention
+    spaced = CAMEL_CASE_BOUNDARY.sub(" ", name)
+    if find_labelled(kg, spaced):
+        return mention._replace(text=spaced)
     if year:
         name = name.removesuffix(f" in {year}")
         hits = kg.search(f"{name} {year}", MAX_PARTIAL_MATCHES).hits

@@ -43,10 +43,10 @@ from kgwb.systems.chatty_kg.relation_linking import OVER_NODE
 
 POSSESSIVE_PRONOUNS = ("his", "her", "its", "their")
 GENDER_OF_PRONOUN = {"she": "she", "her": "she", "he": "he", "him": "he", "his": "he"}
-RELATIVES_OF_OTHER_GENDER = {
-    "she": re.compile(r"\b(husband|father|brother|son|uncle)\b"),
-    "he": re.compile(r"\b(wife|mother|sister|daughter|aunt)\b"),
-}
+NOT_CALLED = re.compile(
+    r"she .*\b(husband|father|brother|son|uncle)\b|he .*\b(wife|mother|sister|daughter|aunt)\b"
+)
+"""A pronoun before a question that names a relative of the other gender."""
 PLURAL_PRONOUNS = frozenset("they them their theirs these those".split())
 DEMONSTRATIVES = frozenset(("this", "that", "these", "those"))
 WORDS_BEFORE_DEMONSTRATIVES = AUXILIARIES | PREPOSITIONS | WH_WORDS
@@ -56,7 +56,7 @@ MAX_ELLIPTICAL_TOKENS = 7
 """Length up to which a question with a FOLLOW_UP_OPENING is taken for incomplete."""
 MAX_FRAGMENT_TOKENS = 3
 """Length up to which a question for members of a class may mean those of before: "how many ferries"."""
-OWNED_FRAGMENT = re.compile(rf"({'|'.join(POSSESSIVE_PRONOUNS)}) ([\w ]+?)[?!. ]*", re.I)
+OWNED_FRAGMENT = re.compile(rf"({'|'.join(POSSESSIVE_PRONOUNS)}) ([\w ]+?)(['’]s)?[?!. ]*", re.I)
 """A fragment of a question such as "her sister": of a relative, what was asked of the person."""
 NAMES_RELATION_OF = re.compile(r"['’]s\b|\bof\b")
 """A question for somebody's relative or part, instead of which a fragment asks for another."""
@@ -95,8 +95,17 @@ DEFINITE_NOUN = re.compile(
     r"(?<!^who is )(?<!^what is )\b(the|this|that) (\w*[a-rt-z])\b(?! of\b)", re.I
 )
 """A thing that was named before, called by its class: "how long is the ferry", "that company"."""
-PLACES = {"first": 0, "former": 0, "second": 1, "third": 2, "fourth": 3, "fifth": 4}
-PLACES |= {"last": -1, "latter": -1}
+PLACES = {
+    "first": 0,
+    "former": 0,
+    "second": 1,
+    "third": 2,
+    "fourth": 3,
+    "fifth": 4,
+    "last": -1,
+    "latter": -1,
+}
+
 """For an ordinal, its place among several answers."""
 SUPERLATIVE = re.compile(r"\b(most|least|\w{3,}est)\b", re.I)
 ASKS_FOR_MOST = re.compile(
@@ -278,17 +287,17 @@ def rephrase_question(
     the most recent thing of the dialogue is inserted where the question asks for something that it
     has. "How many are there" counts the previous answers. "The second one" is the second of the
     latest answers that are several. A pronoun that nothing said before fits stays, and the answer
-    asks what it stands for. The result begins with a capital letter. Without a dialogue the question
-    stays as it is.
+    asks what it stands for. The result begins with a capital letter. Without a dialogue, or a graph, the
+    question stays as it is.
     """
-    if not dialogue:
+    if not dialogue or kg is None:
         return {"question": question}
     asked: str = dialogue[-1]["question"]
     counted = _count_answers(asked)
     if counted and ASKS_HOW_MANY.fullmatch(question):
         return {"question": counted}
     selected = _select_from_answers(question, dialogue)
-    if selected and _has_answer(selected, kg, embeddings):
+    if selected and can_be_answered(selected, kg, embeddings):
         return {"question": selected}
     shortened = FOLLOW_UP_OPENING.sub("", question)
     shortened = EACH_ALONE.sub("each of them", shortened)
@@ -322,14 +331,17 @@ def rephrase_question(
         options = []
         kind = kinds[place]
         referents = list(_find_referents(dialogue, kind, kg, tokens[place].lowercase))
-        if kg is not None:  # of which one the graph says it in these words
-            referents.sort(key=lambda names: not has_said(kg, names[0], content))
+        # of which one the graph says it in these words
+        referents.sort(key=lambda names: not has_said(kg, names[0], content))
         for names in referents:
             name = _join_names(names)
             if len(names) > 1 and ASKS_OF_EACH.match(shortened):
                 name = f"each of {name}"
             options.append(_replace_pronoun(rephrased, tokens, place, name))
-        rephrased = _choose_answerable(options, kg, embeddings) or rephrased
+        if len(set(options)) > 1:
+            answerable = (each for each in options if can_be_answered(each, kg, embeddings))
+            options = [next(answerable, options[0])]
+        rephrased = "".join(options[:1]) or rephrased
     if not pronouns and not mentions:
         # Without a topic an "and" at the beginning stays: it is not known what it goes on with.
         rephrased = _insert_topic(rephrased, dialogue, kg, embeddings)
@@ -343,14 +355,14 @@ def _names_in(question: str, kg: Graph | None) -> list[str]:
     return [mention.text for mention in find_mentions(question, kg)]
 
 
-def _ask_of_relative(fragment: str, dialogue: Dialogue, kg: Graph | None) -> str:
+def _ask_of_relative(fragment: str, dialogue: Dialogue, kg: Graph) -> str:
     """Return the previous question, asked of "her sister" in place of her; "" for other fragments.
 
     After a question for a relative, "her sister" is asked for herself.
     """
     owned = OWNED_FRAGMENT.fullmatch(fragment)
     asked: str = dialogue[-1]["question"]
-    if owned is None or NAMES_RELATION_OF.search(asked):
+    if owned is None or (NAMES_RELATION_OF.search(asked) and not owned[3]):
         return ""
     pronoun, relative = owned[1].casefold(), owned[2]
     for names in _find_referents(dialogue, _pronoun_kind(tokenize(fragment), 0), kg, pronoun):
@@ -415,9 +427,7 @@ def rephrase_published(
     return rephrase_question(question, turns, kg, embeddings)
 
 
-def _complete_from(
-    turn: TurnData, fragment: str, mentions: Sequence[Mention], kg: Graph | None
-) -> str:
+def _complete_from(turn: TurnData, fragment: str, mentions: Sequence[Mention], kg: Graph) -> str:
     """Return the question of a turn, changed as a fragment of a question asks; "" if it cannot be.
 
     A name in the fragment replaces the first one of its kind that the turn was about ("and X?").
@@ -432,9 +442,9 @@ def _complete_from(
         return previous.replace(opening[2].strip(), fragment.rstrip("?!. "), 1)
     if mentions:
         name = mentions[-1].text
-        kind = _find_kind(name, kg)
+        kind = find_kind(kg, name)
         for replaced in about:
-            own_kind = _find_kind(replaced, kg)
+            own_kind = find_kind(kg, replaced)
             is_alike = kind == own_kind or not kind or not own_kind
             if is_alike and replaced in previous:
                 return previous.replace(replaced, name)
@@ -469,14 +479,11 @@ def _replace_pronoun(question: str, tokens: Sequence[Token], position: int, name
     end = pronoun.end
     if following and pronoun.lowercase in POSSESSIVE_PRONOUNS:
         name = f"{name}'s"
-    elif pronoun.lowercase in DEMONSTRATIVES and not any(map(_is_verb_form, following)):
+    elif pronoun.lowercase in DEMONSTRATIVES and not any(
+        is_verb(each.lowercase) or each.lowercase in AUXILIARIES for each in following
+    ):
         end = [pronoun, *following][-1].end
     return question[: pronoun.start] + name + question[end:]
-
-
-def _is_verb_form(token: Token) -> bool:
-    """Return whether a word is a verb or an auxiliary, which a demonstrative does not belong to."""
-    return is_verb(token.lowercase) or token.lowercase in AUXILIARIES
 
 
 def _find_pronouns(tokens: Sequence[Token], places: Sequence[int]) -> dict[int, str]:
@@ -491,13 +498,13 @@ def _find_pronouns(tokens: Sequence[Token], places: Sequence[int]) -> dict[int, 
     return kinds
 
 
-def _name_what_is_called(question: str, dialogue: Dialogue, kg: Graph | None) -> str:
+def _name_what_is_called(question: str, dialogue: Dialogue, kg: Graph) -> str:
     """Return a question with the latest thing that its DEFINITE_NOUN calls by a class in the noun's place.
 
     Beside a name, "the ferry" may be another one. Of several answers of one turn none is meant.
     """
     noun = DEFINITE_NOUN.search(question)
-    if kg is None or noun is None or (noun[1] == "the" and find_mentions(question, kg)):
+    if noun is None or (noun[1] == "the" and find_mentions(question, kg)):
         return question
     for turn in reversed(dialogue):
         if noun[2] in turn["question"] and not turn["answers"]:
@@ -521,9 +528,7 @@ def _find_answer_at(ordinal: str, dialogue: Dialogue) -> str:
     return "".join(counted[:1]) or ordinal
 
 
-def _insert_topic(
-    question: str, dialogue: Dialogue, kg: Graph | None, embeddings: Embeddings
-) -> str:
+def _insert_topic(question: str, dialogue: Dialogue, kg: Graph, embeddings: Embeddings) -> str:
     """Return a question with the most recent thing or person inserted at its INSERTION_POINT.
 
     That is after "the film" or the like, or else, with " of " before the name, at the end, if the
@@ -540,23 +545,9 @@ def _insert_topic(
                 name = _join_names(names)
                 before, after = question[: match.start()], question[match.end() :]
                 option = f"{before}{joint} {name}{after}"
-                if match[0] or _has_answer(option, kg, embeddings):
+                if match[0] or can_be_answered(option, kg, embeddings):
                     return option
     return question
-
-
-def _choose_answerable(options: Sequence[str], kg: Graph | None, embeddings: Embeddings) -> str:
-    """Return the first of several questions for what the graph has, else the first; "" without any."""
-    if len(set(options)) > 1:
-        for option in options:
-            if _has_answer(option, kg, embeddings):
-                return option
-    return "".join(options[:1])
-
-
-def _has_answer(question: str, kg: Graph | None, embeddings: Embeddings) -> bool:
-    """Return whether the graph has what a question asks for; without a graph it may have it."""
-    return kg is None or can_be_answered(question, kg, embeddings)
 
 
 def _pronoun_kind(tokens: Sequence[Token], position: int) -> str:
@@ -589,15 +580,14 @@ def _pronoun_kind(tokens: Sequence[Token], position: int) -> str:
     return "thing"
 
 
-def _find_referents(
-    dialogue: Dialogue, kind: str, kg: Graph | None, pronoun: str = ""
-) -> Sequence[Names]:
+def _find_referents(dialogue: Dialogue, kind: str, kg: Graph, pronoun: str = "") -> Sequence[Names]:
     """Return what a pronoun of a kind may stand for, the likeliest first; each is one name or several.
 
     A person whose gender in the graph is another than that of ``pronoun`` is left out. They are of
     the latest turn that has any. Nothing is returned if it has several persons and one is meant, or
     if what was asked for in it is of the kind, and was not found.
     """
+    gender = GENDER_OF_PRONOUN.get(pronoun, "")
     persons: set[str] = set()
     for turn in dialogue:
         if _asks_for_person(turn["question"]):
@@ -608,13 +598,15 @@ def _find_referents(
         if kind != "person":
             asks_for_kind |= bool(ASKS_FOR_THING.match(turn["question"]))
         said = turn["answers"]
-        if asked_kind == "person" and _names_other_gender(turn["question"], pronoun):
+        if asked_kind == "person" and NOT_CALLED.match(f"{gender} {turn['question']}"):
             said = []
         elif asks_for_kind and not said:
             return []
-        said = _without_other_gender(said, pronoun, kg)
+        said = _without_other_gender(said, gender, kg)
         fitting = _select_fitting(said, kind, persons, asked_kind, kg)
         answers = [name for name in fitting if not NUMBER_OR_DATE.fullmatch(name)]
+        if kind == "person" and asked_kind != kind:  # a text is nobody
+            answers = list(kg.exact(answers))
         if kind == "person" and len(answers) > 1:
             return []
         # What the question for a person is about is a thing, if the graph does not say more.
@@ -622,12 +614,12 @@ def _find_referents(
         if asked_kind == "person":
             own_kind = "thing"
         about = turn.get("about") or _names_in(turn["question"], kg)
-        about = _without_other_gender(about, pronoun, kg)
-        classes = fetch_classes_of_graph(kg).values() if kg is not None else ()
+        about = _without_other_gender(about, gender, kg)
+        classes = fetch_classes_of_graph(kg).values()
         named = [name for name in about if name not in classes]  # of a class its members are meant
         topics = _select_fitting(named, kind, persons, own_kind, kg)
         # The graph says nothing of an only answer that is a text or number.
-        has_label = kg is None or len(said) != 1 or bool(kg.exact(said))
+        has_label = len(said) != 1 or bool(kg.exact(said))
         is_topic = asked_kind in ("person", "place") or not has_label
         options = _rank_referents(kind, answers, topics, len(said) == 1, is_topic)
         if options:
@@ -636,7 +628,7 @@ def _find_referents(
 
 
 def _select_fitting(
-    names: Names, kind: str, persons: set[str], asked_kind: str, kg: Graph | None
+    names: Names, kind: str, persons: set[str], asked_kind: str, kg: Graph
 ) -> list[str]:
     """Return the names that a pronoun of a kind can stand for.
 
@@ -646,12 +638,12 @@ def _select_fitting(
     """
     fitting = []
     for name in names:
-        known = _find_kind(name, kg)
+        known = find_kind(kg, name)
         own_kind = known or ("person" if name in persons else asked_kind)
-        if kind == "person" and kg is not None and find_gender(kg, name):
+        if kind == "person" and find_gender(kg, name):
             own_kind = kind
         if kind in ("thing", "place"):
-            may_be_firm = kind == "thing" and kg is not None and not known
+            may_be_firm = kind == "thing" and not known
             fits = own_kind != "person" or may_be_firm
         else:
             fits = kind == "several" or own_kind in ("", kind)
@@ -686,25 +678,11 @@ def _rank_referents(
     return (answer or topic)[:1]
 
 
-def _names_other_gender(question: str, pronoun: str) -> bool:
-    """Return whether a question names a relative who is not called by a pronoun: "wife" for "he"."""
-    relatives = RELATIVES_OF_OTHER_GENDER.get(GENDER_OF_PRONOUN.get(pronoun, ""))
-    return relatives is not None and bool(relatives.search(question))
-
-
-def _without_other_gender(names: Names, pronoun: str, kg: Graph | None) -> Names:
-    """Return the names without those of which the graph says another gender than a pronoun."""
-    gender = GENDER_OF_PRONOUN.get(pronoun)
-    if kg is None or gender is None:
+def _without_other_gender(names: Names, gender: str, kg: Graph) -> Names:
+    """Return the names without those of which the graph says another gender than "she" or "he"."""
+    if not gender:
         return names
     return [name for name in names if find_gender(kg, name) in ("", gender)]
-
-
-def _find_kind(name: str, kg: Graph | None) -> str:
-    """Return the kind of a name as the graph tells it; "" if it does not."""
-    if kg is not None:
-        return find_kind(kg, name)
-    return ""
 
 
 def _join_names(names: Names) -> str:
