@@ -47,6 +47,7 @@ from kgwb.llm.rules.words import (
     find_labelled,
     find_mentions,
     kept_by_graph,
+    leads_to_agent,
     looks_english,
     lowercase_words,
     singular,
@@ -274,6 +275,8 @@ def _find_likely_classes(
     classes = fetch_classes(kg)
     places = [place for place, word in enumerate(words) if _may_be_noun(word)]
     found = list(_find_classes(question, kg))[:1]
+    if words[0] in ("who", "who's"):
+        found = [each for each in found if leads_to_agent(classes.names[each[0]])]
     for _, span, _ in found:
         if span.start in places[:1]:
             yield from found

@@ -645,7 +645,7 @@ def _find_comparison(words: Words) -> Measure | None:
 def _find_superlative(words: Words) -> Measure | None:
     """Return the first superlative: "the longest", "the most expensive"; or a comparative at the end."""
     for place, (word, following) in enumerate(pairwise([*words, ""])):
-        is_last = place == len(words) - 1
+        is_last = place == len(words) - 1 or following == "one"
         # which of them is older, who came first
         is_comparative = is_last and word.endswith(("er", "first", "last"))
         is_superlative = word.endswith(SUPERLATIVE_ENDINGS)

@@ -34,6 +34,7 @@ from kgwb.llm.rules.look_up import (
     UNSPECIFIC_WORDS,
     VALUE_KINDS,
     QuestionWords,
+    is_class_called,
     is_lookup,
     predicates_like,
     says_maker,
@@ -41,6 +42,7 @@ from kgwb.llm.rules.look_up import (
 )
 from kgwb.llm.rules.predicates import (
     MIN_RELATION_SIMILARITY,
+    PERSON_CLASSES,
     Predicates,
     VertexPredicate,
     Vertices,
@@ -56,6 +58,7 @@ from kgwb.llm.rules.predicates import (
     names_of_classes,
     names_of_other_predicates,
     predicates_within_two_steps,
+    with_superclasses,
     without_time_and_place,
 )
 from kgwb.llm.rules.words import (
@@ -622,9 +625,9 @@ class Coverage(QuestionWords):
         numbers, and only some are persons. For others, values are fetched from the graph and compared
         with the kind that is asked for.
         """
-        reasons = self._find_no_things()
-        if reasons or not self.kind:
-            return Unread(reasons)
+        of_class = self._find_other_class()
+        if of_class.reasons or not self.kind:
+            return of_class
         incoming = [predicate for predicate in self.chosen if predicate.is_incoming]
         if incoming:
             if self.kind == "a place" or self._leads_to_kind(incoming[0]):
@@ -635,21 +638,27 @@ class Coverage(QuestionWords):
             return Unread()
         iris = [predicate.iri for predicate in self.chosen]
         values = fetch_values(self.kg, self.vertices, iris)
+        reasons = []
         if values and not any(self.kind in kinds_of_value(value) for value in values):
             names = "”, “".join(self.chosen_names)
             reasons = [f"it asks for {self.kind}, and the values of “{names}” are of another kind"]
         return Unread(reasons)
 
-    def _find_no_things(self) -> list[str]:
-        """Return the reason that things of a class are asked for, and texts or numbers found; else []."""
+    def _find_other_class(self) -> Unread:
+        """Return the reason that things of a class are asked for, and others, texts or numbers found, if any."""
         classes = names_of_classes(self.kg)
-        asked = classes.intersection(self.asked_phrases())
-        types = set(map(normalize, types_of(self.chosen)))
+        called = [phrase for phrase in self.asked_phrases() if is_class_called(phrase, classes)]
+        types = set(map(normalize, with_superclasses(self.kg, types_of(self.chosen))))
         last_words = {name.split()[-1] for name in self.chosen_names}
-        is_other = types and types.isdisjoint(classes) and asked.isdisjoint(last_words)
-        if not asked or not is_other or "many" in self.words:
-            return []
-        return [f"it asks for a “{min(asked)}”, and texts or numbers were found"]
+        is_named = not last_words.isdisjoint(called)
+        if not called or not types or is_named or "many" in self.words:
+            return Unread()
+        asked = called[0]
+        if types.isdisjoint(classes):
+            return Unread([f"it asks for a “{asked}”, and texts or numbers were found"])
+        if asked in PERSON_CLASSES or self._is_any_class(asked, types):
+            return Unread()
+        return Unread([f"it asks for a “{asked}”, and things were found"], found_things=True)
 
     def _leads_to_kind(self, predicate: VertexPredicate) -> bool:
         """Return whether a predicate leads to the kind of value that is asked for."""

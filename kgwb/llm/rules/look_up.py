@@ -503,7 +503,8 @@ class LookUp(QuestionWords):
             leads_elsewhere = self.kind == "a place" and predicate.name.endswith(AGENT_ENDINGS)
             if predicate.is_temporal != (self.kind == "a time") or leads_elsewhere:
                 continue
-            if any(are_kin(word, predicate.name) for word in words):
+            is_said = any(are_kin(word, predicate.name) for word in words)
+            if is_said and (self.kind != "a time" or self._leads_to_asked_kind(predicate)):
                 found.append(predicate)
         numbers = [predicate for predicate in found if predicate.has_only_numbers]
         if numbers and "many" in self.words:  # how many people live in X
@@ -716,16 +717,41 @@ class LookUp(QuestionWords):
         return leading
 
     def read_by_two(self) -> Read | None:
-        """Return a reading, in doubt, by two predicates, one after the other, if they are the only two; else None.
+        """Return a reading, in doubt, by the only two predicates, one after the other, that lead to what is asked for.
 
-        They are those of ``_find_ways_to_class``, or else of ``_find_ways_by_event``.
+        The glacier of an ice core is where it was drilled: one predicate must not lead to the class, and
+        other words say no other relation, but may ask for a place. Else one word says the class of an
+        event, and the others what is said of it: who inspected X is the inspector of an inspection of X.
+        None if there are no such predicates, or several.
         """
-        ways = self._find_ways_to_class()
-        if len(ways) != 1 and not self._asks_for_more():
-            ways = self._find_ways_by_event()
-        if len(ways) != 1:
+        asked = self.asked_class()
+        is_far = self._predicates_of_asked_class() == []
+        said = []
+        for word in self._telling_words():
+            is_other = stem(word) in KIN_GROUPS and not are_kin(
+                word, f"location origin home route {asked}"
+            )
+            if word not in en.PERSON_NOUNS and (is_other or not is_far):
+                said.append(word)
+        is_vague = not said and (not is_far or asked in en.PERSON_NOUNS | en.PROFESSIONS)
+        if self._asks_for_more() or is_vague:
+            return None  # who is in a town
+        ways = []
+        told = []
+        for first, things, second in self._find_ways():
+            names = " ".join(
+                [first.name, second.name, *first.value_types, *second.value_types, asked]
+            )
+            is_said = all(_says_or_is_kin(word, names) for word in said)
+            is_way = is_far or self._tells_of_event(said, first, second)
+            if is_said and is_way and self._leads_on(things, second):
+                ways.append((first, second))
+                if any(_says_or_is_kin(word, second.name) for word in said):
+                    told.append((first, second))
+        way = only(told or ways)
+        if way is None:
             return None
-        [(first, second)] = ways
+        first, second = way
         facts = (fact_of(self.name, first, "?x1"), fact_of("?x1", second, "?answer"))
         doubt = f"it was read as “{second.name}” of what “{first.name}” leads to"
         return self._with_facts(*facts), Unread((), [doubt])
@@ -738,55 +764,15 @@ class LookUp(QuestionWords):
             for second in fetch_predicates(self.kg, things) if things else ():
                 yield first, things, second
 
-    def _find_ways_to_class(self) -> list[tuple[VertexPredicate, VertexPredicate]]:
-        """Return the predicates, and those after them, that lead to the class that is asked for.
-
-        The glacier of an ice core is where it was drilled. One predicate must not lead to the class, and
-        other words say no other relation, but may ask for a place.
-        """
-        asked = self.asked_class()
-        if self._predicates_of_asked_class() != []:
-            return []
-        said = []
-        for word in self._telling_words():
-            if stem(word) in KIN_GROUPS and not are_kin(
-                word, f"location origin home route {asked}"
-            ):
-                said.append(word)
-        if not said and asked in en.PERSON_NOUNS | en.PROFESSIONS:
-            return []  # who is in a town
-        ways = []
-        for first, _, second in self._find_ways():
-            names = f"{first.name} {second.name}"
-            is_said = all(are_kin(word, names) for word in said)
-            if is_said and self._is_of_class(second, asked):
-                ways.append((first, second))
-        return ways
-
-    def _find_ways_by_event(self) -> list[tuple[VertexPredicate, VertexPredicate]]:
-        """Return the predicates that lead to an event, and those that lead on from it to what is asked for.
-
-        Who inspected X is the inspector of an inspection of X. One word must say the class of the
-        event, and the others say that, a predicate, or what it leads to.
-        """
-        said = [word for word in self._telling_words() if word not in en.PERSON_NOUNS]
-        ways = []
-        told = []
-        for first, things, second in self._find_ways():
-            is_event = first.is_incoming and not second.is_incoming and second.name != first.name
-            if not is_event or leads_to_kind(self.kg, self.vertices, first, "a person"):
-                continue
-            classes = " ".join(first.value_types)
-            names = " ".join([first.name, second.name, classes, *second.value_types])
-            is_told = any(_says_or_is_kin(word, classes) for word in said)
-            if "many" in self.words and len(words_of(second.name)) > 1:
-                is_told |= stems_of(second.name).issubset(map(stem, said))
-            is_told &= all(_says_or_is_kin(word, names) for word in said)
-            if is_told and self._leads_on(things, second):
-                ways.append((first, second))
-                if any(_says_or_is_kin(word, second.name) for word in said):
-                    told.append((first, second))
-        return told or ways
+    def _tells_of_event(self, said: Words, first: VertexPredicate, second: VertexPredicate) -> bool:
+        """Return whether words say the class of what a predicate of an event leads from, or a number of it."""
+        if not first.is_incoming or second.is_incoming or second.name == first.name:
+            return False
+        if "many" in self.words and len(words_of(second.name)) > 1:
+            return stems_of(second.name).issubset(map(stem, said))
+        classes = " ".join(first.value_types)
+        is_told = any(_says_or_is_kin(word, classes) for word in said)
+        return is_told and not leads_to_kind(self.kg, self.vertices, first, "a person")
 
     def _leads_on(self, things: Vertices, predicate: VertexPredicate) -> bool:
         """Return whether a predicate of things leads to the class or kind that is asked for, or to a number of many."""
@@ -795,9 +781,8 @@ class LookUp(QuestionWords):
             return self._is_of_class(predicate, asked)
         if not self.kind:
             return "many" in self.words and predicate.has_only_numbers
-        if self.kind == "a person" and self._is_unfit(predicate, asks_who=True):
-            return False
-        return leads_to_kind(self.kg, things, predicate, self.kind)
+        is_unfit = self.kind == "a person" and self._is_unfit(predicate, asks_who=True)
+        return not is_unfit and leads_to_kind(self.kg, things, predicate, self.kind)
 
     def _leads_to_asked_kind(self, predicate: VertexPredicate) -> bool:
         """Return whether a predicate leads to the kind of value that the question words ask for, if any."""

@@ -75,7 +75,10 @@ from kgwb.llm.rules.predicates import (
     fetch_classes_of_graph,
     fetch_ends,
     fetch_predicates,
+    find_similar_predicates,
     names_of_classes,
+    names_of_predicates,
+    predicates_within_two_steps,
     with_superclasses,
 )
 from kgwb.llm.rules.words import (
@@ -506,7 +509,9 @@ def read_with_doubts(question: str, kg: Graph | None, embeddings: Embeddings) ->
     reading = ParsedQuestion((), "", "list")
     if not unread.reasons or not find_unread_form(question, kg):
         reading = ground_question(question, kg, embeddings)
-    is_read = not (unread.reasons or unread.is_guess)
+    is_read = not (
+        unread.reasons or unread.is_guess or _lacks_further(question, reading, kg, embeddings)
+    )
     if kg is not None and any(doubt.endswith(LEFT_UNREAD) for doubt in unread.doubts):
         read = _read_two_steps(question, reading, kg, embeddings)
         if read is not None:
@@ -522,6 +527,20 @@ def read_with_doubts(question: str, kg: Graph | None, embeddings: Embeddings) ->
         or _read_of_only(question, kg, embeddings)
         or (reading, unread)
     )
+
+
+def _lacks_further(
+    question: str, reading: ParsedQuestion, kg: Graph | None, embeddings: Embeddings
+) -> bool:
+    """Return whether the graph has nothing like the last of several relations near the only name of a question."""
+    if kg is None or len(reading.facts) < 2 or is_lookup(reading):
+        return False
+    mentions = _find_words(question, kg).mentions
+    if len(mentions) != 1:
+        return False
+    names = predicates_within_two_steps(kg, _vertices_of(kg, mentions[0].text))
+    _, relation, _ = reading.facts[-1]
+    return not find_similar_predicates(relation, list(names), embeddings)
 
 
 def _read_of_only(question: str, kg: Graph, embeddings: Embeddings) -> Read | None:
@@ -852,13 +871,10 @@ def _tells_apart(other: Mention, mention: Mention, between: Words, kg: Graph) ->
         return False
     ways = "{ ?v ?p ?o } UNION { ?o ?p ?v }"
     listed = f"{values_clause('?v', vertices)} {values_clause('?o', find_labelled(kg, other.text))}"
-    rows = kg.select(f"SELECT DISTINCT ?v ?p WHERE {{ {listed} {ways} }}").rows
-    joined = tuple({vertex for vertex, _ in rows if isinstance(vertex, URIRef)})
-    if len(joined) != 1:
-        return False
-    names = kg.names([predicate for _, predicate in rows if isinstance(predicate, URIRef)])
-    said = " ".join([*names.values(), *fetch_class_names(kg, joined)])
-    return all(word in NON_CONTENT_WORDS or has_word_of_stem(said, word) for word in between)
+    joined = kg.select(f"SELECT DISTINCT ?v WHERE {{ {listed} {ways} }}").rows
+    said = " ".join([*names_of_predicates(kg), *names_of_classes(kg)])
+    is_said = all(word in NON_CONTENT_WORDS or has_word_of_stem(said, word) for word in between)
+    return is_said and len(joined) == 1
 
 
 def _with_label(mention: Mention, year: str, kg: Graph) -> Mention:

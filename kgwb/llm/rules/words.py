@@ -240,7 +240,7 @@ def stem(word: str) -> str:
         last = start[-1]
         if last == start[-2] and last not in "ls":
             return start[:-1]
-        has_ending = ending in ("ed", "ing", "e") and start.endswith(("er", "or", "ion"))
+        has_ending = ending in ("ation", "ed", "ing", "e") and start.endswith(("er", "or", "ion"))
         return stem(start) if has_ending else start  # ordered, as order
     return word
 
@@ -345,6 +345,7 @@ KIN_GROUPS: defaultdict[str, set[str]] = defaultdict(set)
 for _group, _kin in LEXICON["kin"].items():
     for _word in _kin.split():
         KIN_GROUPS[stem(_word)].add(_group)
+        KIN_GROUPS[stem(re.sub("ate$", "ation", _word))].add(_group)
 MEANINGS: defaultdict[str, set[str]] = defaultdict(set)
 """For a stem, the words of the phrases by which graphs tend to name the relations of its words."""
 for _word, _phrase in RELATION_PHRASES.items():
