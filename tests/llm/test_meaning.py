@@ -32,9 +32,8 @@ CLUB = """
 :nils a :Helmsman ; rdfs:label "Nils Aas" ; :job "helmsman" ; :sailed :wreck .
 :wreck :keptBy :nils . :grebe :operational true . :auk :hasCabin :cabin ; :operational false .
 :cabin a :Cabin ; rdfs:label "Cabin 2" ; :seats 6 ; :paintedBy :tor ; :paintedIn "2019"^^xsd:gYear .
-:repair a :Restoration ; :restoredBoat :wreck ; :restoredBy :pal ; :headquarteredIn :cove .
+:repair a :Restoration ; :restoredBoat :wreck ; :restoredBy :pal .
 :regatta a :BoatShow ; rdfs:label "Spring Regatta" .
-:yard :sponsor :bank . :bank a :Firm ; rdfs:label "Pier Bank" ; :headquarteredIn :cove .
 """
 IN_OTHER_WORDS = {
     "Who looks after the Grebe?": (["Ida Moss"], "maintained by"),
@@ -77,7 +76,6 @@ IN_OTHER_WORDS = {
     "Which boats aren't working?": (["Great Auk"], "operational"),
     "Who restored the Brown Wreck?": (["Pal Berg"], "restored by"),
     "Which show was the Great Auk inspected at?": ([], ""),
-    "Where is the sponsor of Voss Yard based?": (["Seal Cove"], "headquartered in"),
 }
 """Of each question the answers, and the predicate or label that a doubt names; "" for none."""
 FOLLOW_UPS = {

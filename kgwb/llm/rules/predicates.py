@@ -578,14 +578,11 @@ def leads_to_kind(kg: Graph, vertices: Vertices, predicate: VertexPredicate, kin
         is_place = is_place or not nouns.isdisjoint(PLACE_CLASSES)
         return is_place and not (is_person or is_of_agent)
     is_agent = is_person or any(map(leads_to_agent, nouns)) or not nouns.isdisjoint(en.GROUPS)
-    return is_agent or not nouns or _leads_to_born(kg, vertices, predicate)
-
-
-def _leads_to_born(kg: Graph, vertices: Vertices, predicate: VertexPredicate) -> bool:
-    """Return whether a predicate leads to things of which the graph says what is said of persons: to stonemasons."""
+    if is_agent or not nouns:
+        return True
     things = [end for end in fetch_ends(kg, vertices, predicate) if isinstance(end, URIRef)]
-    own = [each.name for each in fetch_predicates(kg, tuple(things)) if not each.is_incoming]
-    return not STEMS_OF_PERSONS.isdisjoint(stems_of(" ".join(own)))
+    names = kg.names(things[:1]).values()
+    return any(find_kind(kg, name) == "person" for name in names)  # a stonemason is born
 
 
 def _nouns_of_classes(kg: Graph, names: Iterable[str]) -> set[str]:

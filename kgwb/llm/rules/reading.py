@@ -75,10 +75,8 @@ from kgwb.llm.rules.predicates import (
     fetch_classes_of_graph,
     fetch_ends,
     fetch_predicates,
-    find_similar_predicates,
     names_of_classes,
     names_of_predicates,
-    predicates_within_two_steps,
     with_superclasses,
 )
 from kgwb.llm.rules.words import (
@@ -509,9 +507,7 @@ def read_with_doubts(question: str, kg: Graph | None, embeddings: Embeddings) ->
     reading = ParsedQuestion((), "", "list")
     if not unread.reasons or not find_unread_form(question, kg):
         reading = ground_question(question, kg, embeddings)
-    is_read = not (
-        unread.reasons or unread.is_guess or _lacks_further(question, reading, kg, embeddings)
-    )
+    is_read = not (unread.reasons or unread.is_guess)
     if kg is not None and any(doubt.endswith(LEFT_UNREAD) for doubt in unread.doubts):
         read = _read_two_steps(question, reading, kg, embeddings)
         if read is not None:
@@ -527,20 +523,6 @@ def read_with_doubts(question: str, kg: Graph | None, embeddings: Embeddings) ->
         or _read_of_only(question, kg, embeddings)
         or (reading, unread)
     )
-
-
-def _lacks_further(
-    question: str, reading: ParsedQuestion, kg: Graph | None, embeddings: Embeddings
-) -> bool:
-    """Return whether the graph has nothing like the last of several relations near the only name of a question."""
-    if kg is None or len(reading.facts) < 2 or is_lookup(reading):
-        return False
-    mentions = _find_words(question, kg).mentions
-    if len(mentions) != 1:
-        return False
-    names = predicates_within_two_steps(kg, _vertices_of(kg, mentions[0].text))
-    _, relation, _ = reading.facts[-1]
-    return not find_similar_predicates(relation, list(names), embeddings)
 
 
 def _read_of_only(question: str, kg: Graph, embeddings: Embeddings) -> Read | None:
