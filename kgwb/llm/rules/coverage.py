@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
-from itertools import chain, product
+from itertools import chain, pairwise, product
 
 from kgwb.kg.base import Graph
 from kgwb.kg.embeddings import Embeddings
@@ -217,7 +217,7 @@ class Coverage(QuestionWords):
         return [f"the question for a place was read as “{self.chosen_names[0]}”"]
 
     def _find_said_of_others(self) -> list[str]:
-        """Return the doubt that a word is the name of a predicate that only other things have.
+        """Return the doubt that a word, or two words, are the name of a predicate that only other things have.
 
         Who services a machine may not be who operates it, if the graph says that of other machines.
         """
@@ -227,6 +227,9 @@ class Coverage(QuestionWords):
         for position in self.positions:
             if stems_of(self.words[position]) in others:
                 return self._taken_as_chosen([position])
+        for position, pair in enumerate(pairwise(self.words)):
+            if all(pair) and stems_of(" ".join(pair)) in others:
+                return self._taken_as_chosen([position, position + 1])
         return []
 
     def _find_requirement(self) -> list[str]:

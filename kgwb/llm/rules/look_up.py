@@ -236,6 +236,16 @@ def fact_of(name: str, predicate: VertexPredicate, other: str) -> Fact:
     return name, predicate.name, other
 
 
+def things_at(kg: Graph, vertices: Vertices, predicates: Predicates) -> tuple[URIRef, ...]:
+    """Return the things that predicates of vertices lead to."""
+    things = []
+    for predicate in predicates:
+        for value in fetch_ends(kg, vertices, predicate):
+            if isinstance(value, URIRef):
+                things.append(value)
+    return tuple(things)
+
+
 def is_class_called(phrase: str, classes: Iterable[str]) -> bool:
     """Return whether one of some classes has a name, or has it after an adjective or noun: "ferry", "car ferry"."""
     return any(each == phrase or each.endswith(f" {phrase}") for each in classes)
@@ -323,7 +333,7 @@ class LookUp(QuestionWords):
         first. A fact with the class that is asked for is added where ``_with_asked_class`` says so.
         """
         self.reading = self._without_class_relation()
-        reading = self._read_by_predicates(last_question)
+        reading = self._with_place(self._read_by_predicates(last_question))
         return self._with_asked_class(self._with_asked_parts(reading))
 
     def with_stated_number(self, reading: ParsedQuestion) -> ParsedQuestion:
@@ -374,6 +384,22 @@ class LookUp(QuestionWords):
                 return self.reading
         chosen = chosen or self._find_asked(last_question, predicates)
         return self._reading_of_predicate(chosen) if chosen else self.reading
+
+    def _with_place(self, reading: ParsedQuestion) -> ParsedQuestion:
+        """Return a reading of two facts of which the last leads to a place, if one is asked for.
+
+        Where somebody was born is "born in", and not the "year of birth" that is like it, too.
+        """
+        if self.kind != "a place" or len(reading.facts) != 2 or self.name not in reading.facts[0]:
+            return reading
+        first, (subject, relation, object_) = reading.facts
+        ways = predicates_like(first[1], self.predicates, self.embeddings)
+        things = things_at(self.kg, self.vertices, ways)
+        similar = predicates_like(relation, fetch_predicates(self.kg, things), self.embeddings)
+        places = [each for each in similar if leads_to_kind(self.kg, things, each, self.kind)]
+        if len(places) != 1 or len(similar) == 1:
+            return reading
+        return reading._replace(facts=(first, (subject, places[0].name, object_)))
 
     def _find_asked(self, last_question: Words, predicates: Predicates) -> VertexPredicate | None:
         """Return the predicate that the words ask for, or else may say by their kin; None if none is."""
@@ -529,6 +555,10 @@ class LookUp(QuestionWords):
         of_class = self._predicates_of_asked_class()
         fitting = self._fitting_predicates(of_class)
         kin = [predicate for predicate in fitting if self._is_kin(predicate)]
+        all_stems = stems_of(" ".join(self.words).replace(" 's", "'s"))
+        whole = only([each for each in kin if stems_of(each.name).issubset(all_stems)])
+        if whole is not None:  # the men's winner, and not any winner
+            kin = [whole]
         kin_names = [predicate.name for predicate in kin]
         if any(are_rivals(name, other) for name, other in combinations(kin_names, 2)):
             return None  # relatives are not only fathers
@@ -759,8 +789,7 @@ class LookUp(QuestionWords):
     def _find_ways(self) -> Iterator[tuple[VertexPredicate, Vertices, VertexPredicate]]:
         """Yield each predicate that leads to things, with these, and each of their predicates."""
         for first in self.predicates:
-            ends = () if first.has_only_numbers else fetch_ends(self.kg, self.vertices, first)
-            things = tuple(end for end in ends if isinstance(end, URIRef))
+            things = () if first.has_only_numbers else things_at(self.kg, self.vertices, [first])
             for second in fetch_predicates(self.kg, things) if things else ():
                 yield first, things, second
 
@@ -804,7 +833,8 @@ class LookUp(QuestionWords):
             return None
         found = []
         for predicate in self.predicates:
-            if all(self._says(predicate, position) for position in self.positions):
+            is_said = all(self._says(predicate, position) for position in self.positions)
+            if is_said and self._leads_to_asked_kind(predicate):
                 found.append(predicate)
         return only(found)
 

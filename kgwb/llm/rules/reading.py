@@ -45,6 +45,7 @@ from kgwb.llm.rules.conditions import (
 from kgwb.llm.rules.coverage import LEFT_UNREAD, Coverage
 from kgwb.llm.rules.grammar import (
     UNKNOWN_RELATION,
+    Comparison,
     Fact,
     ParsedQuestion,
     Read,
@@ -63,6 +64,7 @@ from kgwb.llm.rules.look_up import (
     has_other_direction,
     is_lookup,
     predicates_like,
+    things_at,
 )
 from kgwb.llm.rules.predicates import (
     SPELLING_WEIGHT,
@@ -253,19 +255,9 @@ def _pattern_of(reading: ParsedQuestion, kg: Graph, embeddings: Embeddings) -> s
         name = object_ if subject == reading.target else subject
         ends = _vertices_of(kg, name)
         similar = predicates_like(relation, fetch_predicates(kg, ends), embeddings)
-        things = _fetch_things_at(kg, ends, similar)
+        things = things_at(kg, ends, similar)
         return values_clause("?s", things) if things else ""
     return ""
-
-
-def _fetch_things_at(kg: Graph, vertices: Vertices, predicates: Predicates) -> tuple[URIRef, ...]:
-    """Return the things that predicates of vertices lead to."""
-    things = []
-    for predicate in predicates:
-        for value in fetch_ends(kg, vertices, predicate):
-            if isinstance(value, URIRef):
-                things.append(value)
-    return tuple(things)
 
 
 def _with_worded_direction(
@@ -517,6 +509,7 @@ def read_with_doubts(question: str, kg: Graph | None, embeddings: Embeddings) ->
     return (
         _read_selection(question, kg, embeddings)
         or _read_two_steps(question, reading, kg, embeddings)
+        or _read_record(question, kg, embeddings)
         or _read_by_meaning(question, reading, kg, embeddings)
         or _read_for_each(question, kg, embeddings)
         or read_members_loosely(question, kg, embeddings)
@@ -666,7 +659,7 @@ def _read_two_steps(
     predicate = _predicate_said_by(words[noun], fetch_predicates(kg, ends))
     if predicate is None:
         return None
-    things = _fetch_things_at(kg, ends, [predicate])
+    things = things_at(kg, ends, [predicate])
     words[min(noun, mention.start) : max(noun + 1, mention.end)] = [""]
     unread_rest = ParsedQuestion((), "?answer", "list")
     look_up = LookUp(words, unread_rest, "?x1", things, kg, embeddings)
@@ -678,6 +671,59 @@ def _read_two_steps(
     rest, unread = nearest
     first = fact_of(mention.text, predicate, "?x1")
     return rest._replace(facts=(first, *rest.facts)), unread
+
+
+def _read_record(question: str, kg: Graph, embeddings: Embeddings) -> Read | None:
+    """Return a reading of a question about what one thing of a year says of a name; None if there is none.
+
+    "How many visitors did X have in 2019" asks for the visitors of a record of X whose only time is in
+    2019. The words without the year are read about these records as about a name.
+    """
+    _, _, mentions, words = _find_words(question, kg)
+    place = only([place for place, word in enumerate(words) if YEAR.fullmatch(word)])
+    if len(mentions) != 1 or place is None or find_unread_form(question, None):
+        return None
+    year = words[place]
+    start = place
+    if words[place - 1] in en.PREPOSITIONS:
+        start -= 1
+    words[start : place + 1] = []
+    [mention] = mentions
+    ends = _vertices_of(kg, mention.text)
+    found = []
+    for first in fetch_predicates(kg, ends):
+        records, when = _find_records(things_at(kg, ends, [first]), year, kg)
+        if not records:
+            continue
+        classes = " ".join(first.value_types)
+        rest_words = [word for word in words if not (word and has_word_of_stem(classes, word))]
+        unread_rest = ParsedQuestion((("?x1", "", "?answer"),), "?answer", "list")
+        look_up = LookUp(rest_words, unread_rest, "?x1", records, kg, embeddings)
+        nearest = look_up.read_by_meaning()
+        if nearest is None:
+            continue
+        rest, unread = nearest
+        facts = (fact_of(mention.text, first, "?x1"), ("?x1", when, "?year"), *rest.facts)
+        of_year = (
+            Comparison("?year", ">=", year),
+            Comparison("?year", "<", str(int(year) + 1)),
+        )
+        found.append((rest._replace(facts=facts, comparisons=of_year), unread))
+    return only(found)
+
+
+def _find_records(things: Sequence[URIRef], year: str, kg: Graph) -> tuple[tuple[URIRef, ...], str]:
+    """Return those of some things whose time is in a year, and the name of the only predicate for it."""
+    when = None
+    if things:
+        attributes = fetch_things(kg, values_clause("?s", things)).attributes
+        when = only([each for each in attributes if each.is_time])
+    if when is None:
+        return (), ""
+    where = f"{values_clause('?s', things)} ?s <{when.iri}> ?time"
+    rows = kg.select(f"SELECT DISTINCT ?s ?time WHERE {{ {where} }}").rows
+    of_year = {thing for thing, time in rows if str(time).startswith(year)}
+    return tuple(thing for thing in things if thing in of_year), when.name
 
 
 def _noun_of_name(words: Words, mention: Mention) -> int | None:
