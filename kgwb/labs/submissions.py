@@ -29,6 +29,8 @@ from kgwb.labs.rows import Submission, group
 from kgwb.labs.tasks import LabOpener
 from kgwb.text import look_of
 
+MAX_NESTED_FILES = 5_000
+"""Files that are looked at of a zip within another folder or zip than that of the class."""
 MAX_NESTED_BYTES = 20_000_000
 """The greatest size of a zip within a zip."""
 MIN_CLASS_NAMES = 3
@@ -208,7 +210,11 @@ def _read_zip(
     files: set[PurePosixPath] = set()
     try:
         with ZipFile(source) as archive:
-            for member in archive.infolist():
+            members = archive.infolist()
+            if "/" in found.place and len(members) > MAX_NESTED_FILES:
+                del members[MAX_NESTED_FILES:]
+                yield replace(found, problem=f"only its first {MAX_NESTED_FILES:,} files were read")
+            for member in members:
                 path = PurePosixPath(member.filename.lstrip("/"))
                 shown = PurePosixPath(*takewhile(_is_shown, path.parts))
                 filled.update(shown.parents)
