@@ -195,19 +195,10 @@ def _read_pairs(pairs: Any) -> JsonObject:
 SpanKind = Literal["model", "search", "sparql", "code"]
 """The kinds of agents that spans become."""
 
+FORMS: Mapping[str, Sequence[str]] = disk.read_table("adapt/trace_forms.toml")
+"""Kinds of spans, and names of fields in their texts."""
 REQUEST_MODEL = "gen_ai.request.model"
 TOOL_SCHEMA = "tool.json_schema"
-PLAIN_TEXTS = ("gen_ai.prompt", "gen_ai.completion")
-"""The names of messages whose value is a text, also if it looks like JSON."""
-MODEL_OPERATIONS = ("chat", "text_completion", "generate_content")
-MODEL_KINDS = ("LLM", *MODEL_OPERATIONS)
-SEARCH_KINDS = ("RETRIEVER", "RERANKER", "EMBEDDING", "embeddings", "retrieval")
-QUERYING_KINDS = (None, "TOOL", "RETRIEVER", "execute_tool", "retrieval")
-"""The kinds of spans that execute queries. Texts of chains and agents repeat those of their tools."""
-QUESTION_NAMES = ("question", "query", "input", "user_input", "text")
-ANSWER_NAMES = ("answer", "final_answer", "output", "result", "response", "text", "content")
-LANGCHAIN_FIELDS = ("kwargs", "data")
-"""In which of its fields a message of LangChain has all others but its type."""
 LANGCHAIN_ROLES = {"human": "user", "ai": "assistant"}
 ChatMessages = list[list[str]]
 """Role and text of each message."""
@@ -234,11 +225,11 @@ def kind_of(span: Span) -> SpanKind:
     """
     kind = _value_of(span, "kind")
     has_request = REQUEST_MODEL in span.attributes and kind is None
-    if kind in MODEL_KINDS or has_request:
+    if kind in FORMS["model_kinds"] or has_request:
         return "model"
     if query_of(span):
         return "sparql"
-    if kind in SEARCH_KINDS:
+    if kind in FORMS["search_kinds"]:
         return "search"
     return "code"
 
@@ -280,7 +271,7 @@ def query_of(span: Span) -> str:
     and databases.
     """
     for name in NAMES["kind"]:
-        if span.attributes.get(name) not in QUERYING_KINDS:
+        if (span.attributes.get(name) or "") not in FORMS["querying_kinds"]:
             return ""
     for name in (*NAMES["input"], *NAMES["tool_parameters"]):
         for text in _texts_in(_from_json(span.attributes.get(name))):
@@ -421,7 +412,7 @@ def _listed_messages(span: Span, meaning: str, usual_role: str) -> ChatMessages:
     for name in NAMES[meaning]:
         given = span.attributes.get(name)
         items: list[Any] = _items_below(span.attributes, name)
-        if name not in PLAIN_TEXTS:
+        if name not in FORMS["plain_texts"]:
             items = items or _as_list(given)
         elif isinstance(given, str):
             items = items or [given]
@@ -464,7 +455,7 @@ def _langchain_message(item: Mapping[str, Any]) -> JsonObject | None:
 
     Where the fields are "kwargs", its type is the name of its class, the last part of "id".
     """
-    for name in LANGCHAIN_FIELDS:
+    for name in FORMS["langchain_fields"]:
         if isinstance(item.get(name), dict):
             kind = str(item.get("type"))
             path = item.get("id")
@@ -566,7 +557,7 @@ def question_text(data: Any) -> str:
     That is a text, the field of an object that is named like a question, the only text in it, or
     the last message of a person.
     """
-    return _text_in_fields(data, QUESTION_NAMES)
+    return _text_in_fields(data, FORMS["question_fields"])
 
 
 def answer_text(data: Any) -> str:
@@ -574,13 +565,13 @@ def answer_text(data: Any) -> str:
 
     An output in which none is found is the answer as a whole, as JSON.
     """
-    text = _text_in_fields(data, ANSWER_NAMES)
+    text = _text_in_fields(data, FORMS["answer_fields"])
     if not text and data:
         return text_or_json(data)
     return text
 
 
-def _text_in_fields(data: Any, names: tuple[str, ...]) -> str:
+def _text_in_fields(data: Any, names: Sequence[str]) -> str:
     """Return the text that JSON data stands for; "" if it has none.
 
     That is a text itself, or the first field of an object that is in ``names``, else its only field
@@ -601,7 +592,7 @@ def _text_in_fields(data: Any, names: tuple[str, ...]) -> str:
 
 def _text_in_object(
     data: Mapping[str, Any],
-    names: tuple[str, ...],
+    names: Sequence[str],
 ) -> str:
     """Return the text of an object: its first field in ``names`` that holds one, else one inside.
 
@@ -615,7 +606,7 @@ def _text_in_object(
     inner = None
     if len(data) == 1:
         inner = next(iter(data.values()))
-    for name in ("messages", *LANGCHAIN_FIELDS):
+    for name in ("messages", *FORMS["langchain_fields"]):
         inner = data.get(name, inner)
     return _text_in_fields(inner, (*names, "content"))
 

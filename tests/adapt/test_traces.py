@@ -16,7 +16,7 @@ from tables import read_table
 from traces_of import DATA
 
 import kgwb
-from kgwb.adapt.traces import MODEL_OPERATIONS, TracedQuery
+from kgwb.adapt.traces import FORMS, TracedQuery
 from kgwb.errors import InputError, PromptError, SettingError
 from kgwb.llm import Scripted
 from kgwb.run import Run
@@ -375,7 +375,7 @@ def test_the_names_are_those_of_the_conventions() -> None:
     known = {text for each in modules for text in vars(each).values() if isinstance(text, str)}
     assert {name for names in NAMES.values() for name in names} <= known
     operations = {each.value for each in gen_ai_attributes.GenAiOperationNameValues}
-    assert set(MODEL_OPERATIONS) <= operations
+    assert set(FORMS["model_kinds"]) - {"LLM"} <= operations
 
 
 # --- files
