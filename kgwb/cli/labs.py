@@ -17,7 +17,7 @@ from kgwb.cli.arguments import (
 )
 from kgwb.errors import InputError
 from kgwb.labs.collecting import collect_hand_ins
-from kgwb.labs.hand_grades import HandGrades
+from kgwb.labs.hand_grades import GRADES_FILES, HandGrades
 from kgwb.labs.hand_ins import write_file
 from kgwb.labs.pages import render_class_page, save_student_pages
 from kgwb.labs.points import Grading, parse_due, parse_points, save_grades, save_points
@@ -130,7 +130,7 @@ class LabsCommand:
         points = parse_points(parse_assignments(self.points, POINTS_SYNTAX))
         due = parse_due(self.due) if self.due else None
         by_hand = HandGrades(self.by_hand) if self.by_hand else None
-        if by_hand and not by_hand.graders:
+        if self.by_hand and not any(self.by_hand.glob(GRADES_FILES)):
             raise InputError(
                 f"there are no points given by hand in {self.by_hand}",
                 hint="name the folder of the files grades.NAME.jsonl, which HandGrading writes",

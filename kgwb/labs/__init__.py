@@ -79,8 +79,7 @@ class LabWork:
         is_empty = isinstance(answer, str) and not answer
         if answer is None or answer is ... or is_empty:  # the cell of the notebook as it came
             return Feedback(asked, "wrong", asked.texts.get("feedback.no-answer"))
-        if isinstance(answer, Run) and asked.answer_type is not Run and answer.kg.muted:
-            answer = answer.kg.muted  # the triples that are asked for
+        answer = _to_muted_triples(asked, answer)
         if isinstance(answer, Iterator):  # it can be read once, but is checked and stored
             answer = list(answer)
         try:
@@ -129,13 +128,13 @@ class LabWork:
         It is neither checked nor kept. ``model`` is a model, or its specification, such as
         "ollama:MODEL". Raises InputError for a task that cannot be tried, and what asking the model raises.
         """
-        try_answer = self.lab.find_task(task).try_live
-        if try_answer is None:
+        asked = self.lab.find_task(task)
+        if asked.try_live is None:
             raise InputError(
                 f"task {task!r} cannot be tried with a model",
                 hint="of the labs of kgwb, the tasks 2.1, 2.5 and 3.5 can be tried",
             )
-        return try_answer(answer, model)
+        return asked.try_live(_to_muted_triples(asked, answer), model)
 
     def hint(self, task: str) -> Feedback:
         """Return the next hint for a task, count it, and write the count to the file of the work.
@@ -235,6 +234,13 @@ def lab(
         return LabWork(opened)
     file = path or f"{opened.file_stem}.json"
     return LabWork(opened, Path(file))
+
+
+def _to_muted_triples(asked: Task, answer: Any) -> Any:
+    """Return the muted triples of a run, where a task asks for no run; any other answer unchanged."""
+    if isinstance(answer, Run) and asked.answer_type is not Run:
+        return answer.kg.muted or answer
+    return answer
 
 
 def _answer_to_text(answer: object, stored: StoredAnswer | None) -> str:

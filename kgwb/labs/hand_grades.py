@@ -83,11 +83,6 @@ class HandGrades:
         """Set what counts of a grader: of several grades of one answer, the last."""
         self._grades[grader] = {grade.about: grade for grade in lines}
 
-    @property
-    def graders(self) -> tuple[str, ...]:
-        """Who has graded something."""
-        return tuple(self._grades)
-
     def by_grader(self, grader: str) -> Mapping[OpenAnswer, HandGrade]:
         """Return the grades that count of a person, by answer."""
         return self._grades.get(grader, {})
