@@ -234,13 +234,13 @@ _add_reply_task(NOVELS_QUESTION)
 def check_misleading_reply(reply: ReplyText) -> Problem:
     """Return "" if a reply to MUSIC_QUESTION is accepted, but leads to a wrong answer, else feedback.
 
-    A reply that is rejected gets the reason, and one that leads to the right answer or to none is told so. Triples
-    that say the question are right also where the linking finds more than its answer.
+    A reply that is rejected gets the reason, and one that leads to the right answer or to none is told so. One
+    that is right in task 2.2 counts as leading to the right answer, also where the linking finds more.
     """
     run, problem = _run_with_reply(MUSIC_QUESTION, reply)
     if problem:
         return problem
-    if RIGHT_ANSWERS[MUSIC_QUESTION].is_of(run.go()) or judge_triples(run) == "":
+    if RIGHT_ANSWERS[MUSIC_QUESTION].is_of(run.go()) or not LAB.tasks["2.2"].check(reply):
         return "2.5.right"
     if not answer_labels(run):
         return "2.5.no-answer"
