@@ -668,14 +668,11 @@ class ConversationFile:
         hint = "name a file of conversations that kgwb has written, or one that is not there yet"
         lines = []
         number = 0
+        problem = f"the conversations {self.path} cannot be read"
         try:
-            for number, data in disk.read_json_lines(self.path):  # noqa: B007  # read below
-                lines.append(_read_line(data))
-        except OSError as error:
-            reason = error.strerror or error
-            raise InputError(
-                f"the conversations {self.path} cannot be read: {reason}", hint=hint
-            ) from error
+            with disk.os_errors_as_input_error(problem, hint):
+                for number, data in disk.read_json_lines(self.path):  # noqa: B007  # read below
+                    lines.append(_read_line(data))
         except ValueError as error:
             number = getattr(error, "line_number", number)
             raise InputError(
