@@ -268,7 +268,7 @@ def test_a_file_of_a_zip_may_have_no_name_be_too_large_or_too_deep(
     [collected] = collect_hand_ins(tmp_path / "all.zip")
     assert [row.name for row in collected.works] == ["Honest 0", "Honest 1"]
     [row] = collected.missing
-    assert problem in row.problem
+    assert problem in row.problem and "all.zip" in row.place
 
 
 def test_of_a_zip_in_a_zip_not_every_file_is_read(
