@@ -1,6 +1,8 @@
 """A run can be edited, forked and compared, and only what changed is asked again."""
 
 import json
+import time
+import weakref
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -310,3 +312,14 @@ def test_a_query_can_be_put_in_where_no_fact_is_linked() -> None:
     run.go()
     assert run.output("predicate_selection").queries == queries.queries
     assert answer.labels[0] in run.answer.labels
+
+
+# --- memory
+
+
+def test_a_run_that_nobody_needs_is_freed_at_once() -> None:
+    run = made_up(Scripted(SCRIPT)).go()
+    freed = weakref.ref(run)
+    del run
+    time.sleep(0.1)  # the thread that executed it may have it for a moment
+    assert freed() is None
