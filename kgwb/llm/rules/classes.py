@@ -187,7 +187,8 @@ def read_members(question: str, kg: Graph, embeddings: Embeddings) -> Read | Non
     if not looks_english(" ".join(words)) or not ASKING_FOR_VALUES.isdisjoint(others):
         return None
     named = list(_find_classes(asked, kg))
-    refused = REFUSED_WORDS.intersection(words) - en.ORDINALS.intersection(words[-1:])
+    refused = REFUSED_WORDS.intersection(words)
+    refused -= en.ORDINALS.intersection(words[-1:])  # who came first
     for _, span, _ in named:  # a single scull is a class
         refused -= set(words[span.start : span.stop])
     if refused:

@@ -8,7 +8,7 @@ the question, and the question must not be answered.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import chain, pairwise, product
 
@@ -21,6 +21,7 @@ from kgwb.llm.rules.conditions import (
     is_comparing,
 )
 from kgwb.llm.rules.grammar import (
+    END_OF_QUESTION,
     IS_A_RELATION,
     ORIGIN_VERB,
     SHARING_WORDS,
@@ -43,7 +44,6 @@ from kgwb.llm.rules.look_up import (
 from kgwb.llm.rules.predicates import (
     MIN_RELATION_SIMILARITY,
     PERSON_CLASSES,
-    Predicates,
     VertexPredicate,
     Vertices,
     are_texts,
@@ -125,7 +125,8 @@ class Coverage(QuestionWords):
         self.is_lookup = is_lookup(reading) and len(vertices_of) == 1
         """Whether one predicate of one name is asked for."""
         _, self.relation, _ = reading.facts[0]
-        self.chosen = self._chosen_predicates()
+        self.chosen = predicates_like(self.relation, self.predicates, embeddings)
+        """The predicates like the first relation of the reading."""
         self.chosen_names = sorted({predicate.name for predicate in self.chosen})
         asked = self.chosen if self.is_lookup else self.predicates
         names: list[str] = []
@@ -133,15 +134,6 @@ class Coverage(QuestionWords):
             names += [predicate.name, predicate.inverse_name, *predicate.inner_predicates]
         self.near_names = dict.fromkeys(filter(None, names))
         self.value_types = sorted(types_of(asked))
-
-    def _chosen_predicates(self) -> Predicates:
-        """Return the predicates like the first relation of the reading, without " by" or with it."""
-        similar = predicates_like(self.relation, self.predicates, self.embeddings)
-        if similar:
-            return similar
-        names = [predicate.name for predicate in self.predicates]
-        names = find_similar_predicates(self.relation, names, self.embeddings)
-        return [predicate for predicate in self.predicates if predicate.name in names]
 
     def find_unread_parts(self, clause: range) -> Unread:
         """Return a reason for each word that nothing accounts for, else for wrong values.
@@ -175,7 +167,7 @@ class Coverage(QuestionWords):
             if not kin and self.kind not in VALUE_KINDS:
                 return Unread(["no word says which predicate is asked for"])
             left_out = sorted({*left_out, *kin})
-        guessed = [] if left_out else self._guessed_positions()
+        guessed = [] if left_out else self._guessed_words()
         doubts = [*map(self._doubt_of, left_out), *self._find_unsaid_kind()]
         if guessed and not doubts:
             doubts = self._taken_as_chosen(guessed)
@@ -188,7 +180,7 @@ class Coverage(QuestionWords):
 
         What somebody ordered is no order: "ordered from" leads to one. Nor is an order who ordered.
         """
-        said = [self.words[position] for position in self.positions]
+        said = list(self.content_words)
         if self.kind == "a person":
             said += chain.from_iterable(map(words_of, self.chosen_names))
             said = list(filter(en.is_verb, said))
@@ -224,12 +216,12 @@ class Coverage(QuestionWords):
         if self._is_fully_named:
             return []
         others = set(map(stems_of, names_of_other_predicates(self.kg, self.predicates)))
-        for position in self.positions:
-            if stems_of(self.words[position]) in others:
-                return self._taken_as_chosen([position])
-        for position, pair in enumerate(pairwise(self.words)):
+        for word in self.content_words:
+            if stems_of(word) in others:
+                return self._taken_as_chosen([word])
+        for pair in pairwise(self.words):
             if all(pair) and stems_of(" ".join(pair)) in others:
-                return self._taken_as_chosen([position, position + 1])
+                return self._taken_as_chosen(pair)
         return []
 
     def _find_requirement(self) -> list[str]:
@@ -241,8 +233,8 @@ class Coverage(QuestionWords):
             return []
         return [f"what is required was read as “{self.chosen_names[0]}”"]
 
-    def _guessed_positions(self) -> list[int]:
-        """Return where words stand that are only near to the chosen predicate in meaning, if no word says it.
+    def _guessed_words(self) -> list[str]:
+        """Return the words that are only near to the chosen predicate in meaning, if no word says it.
 
         A kin that leads to the kind that is asked for says it.
         """
@@ -253,7 +245,7 @@ class Coverage(QuestionWords):
             word = self.words[position]
             is_class = any(has_word_of_stem(each, word) for each in self.value_types)
             if self._is_content(position) and not is_class:
-                guessed.append(position)
+                guessed.append(word)
         return guessed
 
     def _is_said_at(self, position: int) -> bool:
@@ -270,10 +262,9 @@ class Coverage(QuestionWords):
                 return True
         return False
 
-    def _taken_as_chosen(self, positions: Iterable[int]) -> list[str]:
+    def _taken_as_chosen(self, words: Sequence[str]) -> list[str]:
         """Return the doubt that words were read as the chosen predicate."""
-        words = " ".join(self.words[position] for position in positions)
-        return [f"“{words}” was read as “{self.chosen_names[0]}”"]
+        return [f"“{' '.join(words)}” was read as “{self.chosen_names[0]}”"]
 
     def _find_unsaid_kind(self) -> list[str]:
         """Return the doubt that a predicate is not just what is said, where others lead to the same class.
@@ -284,8 +275,7 @@ class Coverage(QuestionWords):
             return []
         others = [predicate for predicate in self.predicates if predicate not in self.chosen]
         classes = set(map(normalize, types_of(self.chosen) & types_of(others)))
-        for predicate, position in product(self.chosen, self.positions):
-            word = self.words[position]
+        for predicate, word in product(self.chosen, self.content_words):
             if word in classes and has_word_of_stem(predicate.name, word):
                 return [f"“{word}” was read as “{predicate.name}”"]
         return []
@@ -334,8 +324,7 @@ class Coverage(QuestionWords):
         word = self.words[position]
         if word.endswith(SUPERLATIVE_ENDING) and is_comparing(word):
             return True
-        following = self.words[position + 1 : position + 2]
-        return word in en.ORDINALS and PASSING_TIMES.isdisjoint(following)
+        return word in en.ORDINALS and self.word_at(position + 1) not in PASSING_TIMES
 
     def _may_be_left_out(self, position: int) -> bool:
         """Return whether a word that nothing accounts for leaves the question much as it is.
@@ -353,8 +342,8 @@ class Coverage(QuestionWords):
         if self._find_kin_name(position):
             return True
         if word == "first" and self.kind == "a time":
-            following = self.words[position + 1 : position + 2]
-            return following == [""] or any(map(en.is_verb, following))
+            following = self.word_at(position + 1)
+            return following == "" or en.is_verb(following)
         is_kind = word in en.TIME_WORDS or word in en.PLACE_WORDS or self.is_asked_noun(position)
         if is_kind or not self.is_lookup or self.kind == "a place" or not self._is_fully_named:
             return False
@@ -374,16 +363,16 @@ class Coverage(QuestionWords):
         while before and before[-1] in en.ORDINALS | en.FILLERS:
             before.pop()
         last = before[-1] if before else None
-        following = self.words[position + 1 : position + 2]
+        following = self.word_at(position + 1)
         looks_like_verb = en.is_verb(word) or word in IRREGULAR_FORMS
         if last == "":
             has_auxiliary = not en.ACTIVE_AUXILIARIES.isdisjoint(before)
             is_third_person = word.endswith("s") and en.BE_FORMS.isdisjoint(before)
             return has_auxiliary or looks_like_verb or is_third_person
         if last in en.AUXILIARIES | en.SUBJECTS | en.RELATIVES | {"to"}:
-            is_alone = en.FUNCTION_WORDS.union([""]).issuperset(following)
+            is_alone = following in en.FUNCTION_WORDS or following in ("", END_OF_QUESTION)
             return is_alone or looks_like_verb
-        return following == [""] and last != "'s" and last not in en.DETERMINERS
+        return following == "" and last != "'s" and last not in en.DETERMINERS
 
     @cached_property
     def _is_fully_named(self) -> bool:
@@ -460,7 +449,7 @@ class Coverage(QuestionWords):
         word = self.words[position]
         if is_comparing(word):
             return True
-        before = self.words[max(position - 1, 0)]
+        before = self.word_at(position - 1)
         if (word == DIRECT and before in en.DETERMINERS) or is_part_of_verb(before, word):
             return False
         if word in en.PERSON_NOUNS and any(not each.has_only_numbers for each in self.chosen):
@@ -475,7 +464,7 @@ class Coverage(QuestionWords):
         looked at. A comparing word or superlative must stand in the name of a predicate.
         """
         word = self.words[position]
-        is_owner = self.words[max(position - 1, 0)] == "whose" and self._is_own_class(word)
+        is_owner = self.word_at(position - 1) == "whose" and self._is_own_class(word)
         if is_comparing(word) or is_owner:  # whose boat is X
             return self._stands_in_predicate(word)
         threshold = MIN_PREDICATE_SIMILARITY
@@ -510,7 +499,7 @@ class Coverage(QuestionWords):
             return False
         if any(says_maker(word, predicate) for predicate in self.chosen):
             return True
-        is_defined = self.words[position + 2 : position + 3] == ["the"]
+        is_defined = self.word_at(position + 2) == "the"
         return is_defined and self.is_asked_noun(position) and not self.value_types
 
     def _is_own_class(self, word: str) -> bool:
@@ -528,7 +517,7 @@ class Coverage(QuestionWords):
         if any(word in mention.text.split() for mention in self.vertices_of):
             return True  # of which year it is
         if len(self.vertices) < 2:
-            beside = self.words[max(position - 1, 0) : position + 2]
+            beside = (self.word_at(position - 1), self.word_at(position + 1))
             if position not in self.capitalized or "" not in beside:
                 return False
         return has_text_with(self.kg, self.vertices, word)
@@ -612,7 +601,7 @@ class Coverage(QuestionWords):
         types = [] if are_texts(self.vertices) else self.value_types
         for position in range(len(self.words)) if positions is None else positions:
             word = self.words[position]
-            pair = "_".join(self.words[position : position + 2])
+            pair = f"{word}_{self.word_at(position + 1)}"
             names_relation = pair in RELATION_PHRASES or word in RELATION_PHRASES
             if not self._is_content(position) and not names_relation:
                 continue

@@ -24,6 +24,7 @@ from kgwb.llm.rules.conditions import (
     is_comparing,
 )
 from kgwb.llm.rules.grammar import (
+    END_OF_QUESTION,
     SHARING_WORDS,
     Fact,
     ParsedQuestion,
@@ -110,12 +111,13 @@ class QuestionWords:
 
         Words of NON_CONTENT_WORDS do not, unless two of them are a known relation.
         """
+        self.content_words: list[str] = []
+        """These words."""
         for position, (word, following) in enumerate(pairwise([*words, ""])):
-            is_content = (
-                following in NON_CONTENT_WORDS and f"{word}_{following}" in RELATION_PHRASES
-            )
-            if is_content or word not in NON_CONTENT_WORDS:
+            is_known = following in NON_CONTENT_WORDS and f"{word}_{following}" in RELATION_PHRASES
+            if is_known or word not in NON_CONTENT_WORDS:
                 self.positions.append(position)
+                self.content_words.append(word)
 
     def _phrases_at(self, position: int) -> list[str]:
         """Return the phrases that the word at a position may ask for.
@@ -125,14 +127,11 @@ class QuestionWords:
         only that is returned: "made of" does not ask for a maker.
         """
         word = self.words[position]
-        following = self.words[position + 1 : position + 2]
-        word_and_next = "_".join([word, *following])
-        if following in (["of"], ["from"]) and word_and_next in RELATION_PHRASES:
+        word_and_next = f"{word}_{self.word_at(position + 1)}"
+        if word_and_next.endswith(("_of", "_from")) and word_and_next in RELATION_PHRASES:
             return [RELATION_PHRASES[word_and_next]]
-        keys = [word, word_and_next, f"{word}_{self.value_type}", f"who_{word}"]
-        if position > 0:
-            before = self.words[position - 1]
-            keys.append(f"{before}_{word}")
+        before_and_word = f"{self.word_at(position - 1)}_{word}"
+        keys = [word, word_and_next, f"{word}_{self.value_type}", f"who_{word}", before_and_word]
         phrases = [word]
         for key in keys:
             if key in RELATION_PHRASES:
@@ -170,9 +169,15 @@ class QuestionWords:
             return [phrase for phrase in phrases if phrase]
         return []
 
+    def word_at(self, position: int) -> str:
+        """Return the word at a position; END_OF_QUESTION before the first and after the last."""
+        if 0 <= position < len(self.words):
+            return self.words[position]
+        return END_OF_QUESTION
+
     def is_asked_noun(self, position: int) -> bool:
         """Return whether a word stands right after "which", "what" or "many"."""
-        return position > 0 and self.words[position - 1] in WORDS_BEFORE_ASKED_NOUN
+        return self.word_at(position - 1) in WORDS_BEFORE_ASKED_NOUN
 
     def _says(self, predicate: VertexPredicate, position: int) -> bool:
         """Return whether a predicate's name says the word at a position, as it is or by a known relation."""
@@ -340,7 +345,7 @@ class LookUp(QuestionWords):
         """Return a reading that counts, with the only predicate that says how many: "number of members"."""
         if reading.kind != "count" or len(reading.facts) != 1:
             return reading
-        asked = {stem(self.words[position]) for position in self.positions}
+        asked = set(map(stem, self.content_words))
         stating = []
         for predicate in self.predicates:
             words = set(words_of(predicate.name)) - {"of"}
@@ -489,8 +494,7 @@ class LookUp(QuestionWords):
         It is the only one of the asked kind that has a form of a word of the question, or else the
         only kin of a word, or the only one for a time or not.
         """
-        said = {self.words[position] for position in self.positions}
-        stems = set(map(stem, said - UNSPECIFIC_WORDS))
+        stems = set(map(stem, set(self.content_words) - UNSPECIFIC_WORDS))
         found = []
         for predicate in predicates:
             is_said = not stems.isdisjoint(stems_of(predicate.name))
@@ -695,7 +699,7 @@ class LookUp(QuestionWords):
         """
         name_words = words_saying(predicate.name)
         stems = stems_of(predicate.name)
-        is_said = any(stem(self.words[position]) in stems for position in self.positions)
+        is_said = not stems.isdisjoint(map(stem, self.content_words))
         for position, (word, following) in enumerate(pairwise([*self.words, ""])):
             if any(are_rivals(word, other) for other in name_words):
                 return True
@@ -827,7 +831,7 @@ class LookUp(QuestionWords):
         after "which" may also be a class that the predicate leads to. Forms of one word are a
         chain: "directed by the director of X".
         """
-        words = [self.words[position] for position in self.positions]
+        words = self.content_words
         stems = set(map(stem, words))
         if len(stems) < len(words) or len(words) < 2 or not SHARING_WORDS.isdisjoint(words):
             return None
@@ -993,8 +997,8 @@ class AskedPredicate(QuestionWords):
 
     def _names_type(self, predicate: VertexPredicate) -> bool:
         """Return whether a content word names a class or datatype that a predicate leads to."""
-        words = [self.words[position] for position in self.positions]
-        return any(self._is_any_class(word, predicate.value_types) for word in words)
+        types = predicate.value_types
+        return any(self._is_any_class(word, types) for word in self.content_words)
 
     def _likeness(self, predicate: VertexPredicate) -> dict[int, float]:
         """Return the similarity of each content word with a predicate of the name, by position.
