@@ -53,7 +53,7 @@ BOATS = films("""
         ("cities", "city", "cit"), ("ties", "tie", "tie"), ("films", "film", "film"),
         ("class", "class", "class"), ("gas", "gas", "gas"), ("conductor", "conductor", "conduct"),
         ("built", "built", "build"), ("planning", "planning", "plan"), ("spelling", "spelling", "spell"),
-        ("born", "born", "bear"), ("births", "birth", "bear"), ("used", "used", "used"),
+        ("born", "born", "bear"), ("births", "birth", "bear"), ("used", "used", "used"), ("passed", "passed", "pass"),
     ],
 )  # fmt: skip
 def test_a_word_has_a_singular_and_a_stem(word: str, singular: str, stemmed: str) -> None:
