@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from rdflib import Literal, URIRef
 from rdflib.namespace import OWL, RDFS
@@ -344,8 +344,11 @@ def _names_in(
     kg: Graph, rows: Iterable[Row], hidden: Collection[URIRef] = ()
 ) -> Mapping[URIRef, str]:
     """Return the names of the IRIs of the rows of a result, but for some, sorted by IRI."""
-    iris = {term for row in rows for term in row if isinstance(term, URIRef)}
-    return kg.names(sorted(iris.difference(hidden)))
+    iris = set()
+    for term in chain.from_iterable(rows):
+        if isinstance(term, URIRef) and term not in hidden:
+            iris.add(term)
+    return kg.names(sorted(iris))
 
 
 Names = Sequence[str]
