@@ -435,8 +435,7 @@ class Execution:
             live_s = self.record.live_seconds[place]
         else:
             live_s = step.seconds + saved_s + self._seconds_of_own_calls(step)
-        is_replayed = saved_s or step.origin == "record"
-        if is_replayed and live_s != step.seconds:
+        if live_s != step.seconds:
             step.recorded_seconds = live_s
 
     def _seconds_of_own_calls(self, step: Step) -> float:
