@@ -28,7 +28,7 @@ HEAD = "---\npurpose: p\n\nstrategy: s\nvariables: a, b\nreply: R\nsource: s\n--
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_a_shipped_prompt_parses_and_fills(name: str) -> None:
+def test_a_shipped_prompt_is_filled_and_shows_the_fields_of_its_reply(name: str) -> None:
     loaded = Prompts().load(name)
     messages = loaded.fill({variable: f"<{variable}>" for variable in loaded.variables})
     text = "\n".join(message.content for message in messages)
@@ -37,11 +37,6 @@ def test_a_shipped_prompt_parses_and_fills(name: str) -> None:
     assert all(f"<{variable}>" in text for variable in loaded.variables)
     assert not VARIABLE.search(text)
     assert all(loaded.header.values())
-
-
-@pytest.mark.parametrize("name", SHIPPED)
-def test_a_shipped_prompt_names_a_reply_class_and_shows_its_fields(name: str) -> None:
-    loaded = Prompts().load(name)
     fields: Iterable[str] = ("thought", "action")
     if loaded.header["reply"] != "ActionReply":  # of a prompt of ``act``, which is made of tools
         [reply] = reply_classes(name.partition("/")[0], loaded.header["reply"])
