@@ -34,6 +34,11 @@ CLUB = """
 :cabin a :Cabin ; rdfs:label "Cabin 2" ; :seats 6 ; :paintedBy :tor ; :paintedIn "2019"^^xsd:gYear .
 :repair a :Restoration ; :restoredBoat :wreck ; :restoredBy :pal .
 :regatta a :BoatShow ; rdfs:label "Spring Regatta" .
+:cup rdfs:label "Seal Cup" . :race18 a :Race ; :raceOf :cup ; :year 2018 ; :numberOfBoats 31 ;
+  :mensWinner :pal ; :womensWinner :ida .
+:race19 a :Race ; :raceOf :cup ; :year 2019 ; :numberOfBoats 40 ; :mensWinner :tor ; :womensWinner :olga .
+:cabin :madeBy :yard . :pal :bornIn :cove ; :birthYear 1970 . :nils :trainedUnder :olga . :tor :trainedUnder :nils .
+:tune :madeBy :tor ; rdfs:label "Sea Tune" . :reel :playedBy :pal ; rdfs:label "Deck Reel" .
 """
 IN_OTHER_WORDS = {
     "Who looks after the Grebe?": (["Ida Moss"], "maintained by"),
@@ -57,6 +62,15 @@ IN_OTHER_WORDS = {
     "Who is teaching Ida Moss to sail?": ([], ""),
     "Which women are the skipper of the Grebe?": ([], ""),
     "Who inspected the Great Auk?": (["Ida Moss"], "inspector"),
+    "Who was the womens winner of the Seal Cup in 2019?": (["Olga Ruud"], ""),
+    "Who was the womens winner of the Seal Cup in 2017?": ([], ""),
+    "Who won the Seal Cup in 2018?": ([], ""),
+    "How many boats did the Seal Cup have in 2018?": (["31"], "number of boats"),
+    "How many boats were in the Seal Cup race of 2019?": (["40"], "number of boats"),
+    "Who made the cabin of the Great Auk?": (["Voss Yard"], ""),
+    "Where was the skipper of the Grebe born?": (["Seal Cove"], ""),
+    "Under whom did Nils Aas train?": (["Olga Ruud"], ""),
+    "Who is the Sea Tune played by?": (["Tor Lie"], "made by"),
     "When was the Great Auk inspected?": (["2014-02-02"], "inspected on"),
     "How many faults were found on the Great Auk?": (["3"], "faults found"),
     "List the boats that Ida Moss has inspected.": (["Great Auk"], "inspected boat"),

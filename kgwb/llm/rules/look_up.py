@@ -342,9 +342,14 @@ class LookUp(QuestionWords):
         return self._with_asked_class(self._with_asked_parts(reading))
 
     def with_stated_number(self, reading: ParsedQuestion) -> ParsedQuestion:
-        """Return a reading that counts, with the only predicate that says how many: "number of members"."""
+        """Return a reading that counts, with the only predicate that says how many, if there is one."""
         if reading.kind != "count" or len(reading.facts) != 1:
             return reading
+        stated = self._find_stated_number()
+        return self._reading_of_predicate(stated) if stated else reading
+
+    def _find_stated_number(self) -> VertexPredicate | None:
+        """Return the only predicate that says the number of what is asked for: "number of members"; else None."""
         asked = set(map(stem, self.content_words))
         stating = []
         for predicate in self.predicates:
@@ -352,8 +357,7 @@ class LookUp(QuestionWords):
             counted = words - {"number", "count"}
             if counted and counted < words and asked.issuperset(map(stem, counted)):
                 stating.append(predicate)
-        stated = only(stating)
-        return self._reading_of_predicate(stated) if stated else reading
+        return only(stating)
 
     def _read_by_predicates(self, last_question: Words) -> ParsedQuestion:
         """Return the reading of ``read``, without parts and the class that is asked for."""
@@ -740,7 +744,7 @@ class LookUp(QuestionWords):
         asked = self.asked_class()
         if not asked:
             return None
-        number = self._find_number_of_people()
+        number = self._find_number_of_people() or self._find_stated_number()
         if number is not None:
             return [number]
         leading = [each for each in self.predicates if self._is_of_class(each, asked)]

@@ -618,6 +618,9 @@ def _find_referents(dialogue: Dialogue, kind: str, kg: Graph, pronoun: str = "")
         classes = fetch_classes_of_graph(kg).values()
         named = [name for name in about if name not in classes]  # of a class its members are meant
         topics = _select_fitting(named, kind, persons, own_kind, kg)
+        counts = kind == "several" and turn["question"].casefold().startswith("how many")
+        if counts and [find_kind(kg, name) for name in topics] == ["person"]:
+            return []  # they are those who were counted
         # The graph says nothing of an only answer that is a text or number.
         has_label = len(said) != 1 or bool(kg.exact(said))
         is_topic = asked_kind in ("person", "place") or not has_label
