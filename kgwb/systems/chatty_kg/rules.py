@@ -445,8 +445,7 @@ def _complete_from(turn: TurnData, fragment: str, mentions: Sequence[Mention], k
         kind = find_kind(kg, name)
         for replaced in about:
             own_kind = find_kind(kg, replaced)
-            is_alike = kind == own_kind or not kind or not own_kind
-            if is_alike and replaced in previous:
+            if replaced in previous and (kind == own_kind or not kind or not own_kind):
                 return previous.replace(replaced, name)
     if year and YEAR.search(previous):
         return YEAR.sub(year.group(), previous)
@@ -520,7 +519,7 @@ def _name_what_is_called(question: str, dialogue: Dialogue, kg: Graph) -> str:
 
 def _find_answer_at(ordinal: str, dialogue: Dialogue) -> str:
     """Return the answer that "the second one" counts in the latest turn with several; else the ordinal."""
-    _, place, *_ = ordinal.casefold().split()
+    place = ordinal.casefold().split()[1]
     counted: Names = ()
     for turn in dialogue:
         if len(turn["answers"]) > 1:
@@ -543,8 +542,7 @@ def _insert_topic(question: str, dialogue: Dialogue, kg: Graph, embeddings: Embe
         for kind in ("thing", "person"):
             for names in _find_referents(dialogue[:end], kind, kg):
                 name = _join_names(names)
-                before, after = question[: match.start()], question[match.end() :]
-                option = f"{before}{joint} {name}{after}"
+                option = f"{question[: match.start()]}{joint} {name}{question[match.end() :]}"
                 if match[0] or can_be_answered(option, kg, embeddings):
                     return option
     return question
