@@ -38,7 +38,8 @@ CLUB = """
   :mensWinner :pal ; :womensWinner :ida .
 :race19 a :Race ; :raceOf :cup ; :year 2019 ; :numberOfBoats 40 ; :mensWinner :tor ; :womensWinner :olga .
 :cabin :madeBy :yard . :pal :bornIn :cove ; :birthYear 1970 . :nils :trainedUnder :olga . :tor :trainedUnder :nils .
-:tune :madeBy :tor ; rdfs:label "Sea Tune" . :reel :playedBy :pal ; rdfs:label "Deck Reel" .
+:tune :madeBy :tor ; rdfs:label "Sea Tune" . :poem :writer :pal ; rdfs:label "Sea Poem" .
+:song :writtenBy :pal ; rdfs:label "Sea Song" . :reel :playedBy :pal ; rdfs:label "Deck Reel" .
 """
 IN_OTHER_WORDS = {
     "Who looks after the Grebe?": (["Ida Moss"], "maintained by"),
@@ -71,6 +72,11 @@ IN_OTHER_WORDS = {
     "Where was the skipper of the Grebe born?": (["Seal Cove"], ""),
     "Under whom did Nils Aas train?": (["Olga Ruud"], ""),
     "Who is the Sea Tune played by?": (["Tor Lie"], "made by"),
+    "Who directed the Sea Song?": ([], ""),
+    "Who directed the Sea Poem?": ([], ""),
+    "Who wrote the Sea Song?": (["Pal Berg"], ""),
+    "Are the Grebe or the Great Auk insured?": ([], ""),
+    "Are any of the Grebe, the Auk and the Great Auk insured?": ([], ""),
     "When was the Great Auk inspected?": (["2014-02-02"], "inspected on"),
     "How many faults were found on the Great Auk?": (["3"], "faults found"),
     "List the boats that Ida Moss has inspected.": (["Great Auk"], "inspected boat"),

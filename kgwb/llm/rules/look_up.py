@@ -221,15 +221,10 @@ def is_company(word: str, class_name: str) -> bool:
 def predicates_like(
     relation: str, predicates: Predicates, embeddings: Embeddings
 ) -> list[VertexPredicate]:
-    """Return the predicates that are like a relation, without regard to a " by" at its end.
-
-    Without a relation there are none.
-    """
-    names = [predicate.name for predicate in predicates]
-    if relation not in names:
-        relation = relation.removesuffix(" by")
+    """Return the predicates that are like a relation; without a relation there are none."""
     if not relation:
         return []
+    names = [predicate.name for predicate in predicates]
     similar = find_similar_predicates(relation, names, embeddings)
     return [predicate for predicate in predicates if predicate.name in similar]
 

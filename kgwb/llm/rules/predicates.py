@@ -370,7 +370,8 @@ def find_similar_predicates(relation: str, names: Names, embeddings: Embeddings)
     """Return the names of predicates that are like a relation, in their order; [] if none is.
 
     A name that is the relation, but for letter case, is returned alone. Names with other numbers
-    than the relation are not like it: "p18" is another thing than "p1".
+    than the relation are not like it: "p18" is another thing than "p1". Nor is one that only ends in
+    " by", too.
 
     A name must have MIN_RELATION_SIMILARITY and be within SIMILARITY_TOLERANCE of the best one; the
     latter is not needed for IS_A_RELATION. If the relation is the time or place of an event, the
@@ -386,6 +387,7 @@ def find_similar_predicates(relation: str, names: Names, embeddings: Embeddings)
     same = [name for name in names if name.casefold() == searched]
     if same:
         return same
+    relation = relation.removesuffix(" by")
     names = _without_other_numbers(relation, names)
     event = without_time_and_place(relation)
     if event not in ("", relation):

@@ -112,6 +112,8 @@ WHY_WORDS = ("why", "why's")
 EACH_OF = "each of "
 """Before a list of names it asks for what each of them has, and not for what they have in common."""
 ONLY_THING = re.compile(r"\b(?:the|your|our)(?: whole| entire)? (\w+)", re.I)
+ANY_OF = frozenset(("any", "either", "or"))
+"""Words before or between several names of which not all are meant."""
 JOINING_WORDS = en.PREPOSITIONS | en.RELATIVES
 LIST_JOINT = re.compile(r"(,|,? and) (the )?", re.I)
 """What stands between two names of a list: "A, B and the C"."""
@@ -435,6 +437,8 @@ def find_unread(question: str, kg: Graph | None, embeddings: Embeddings) -> Unre
         ends.update((subject, object_))
     mentions = [mention for mention in named.mentions if mention.text in ends]
     if reading.kind == "boolean":
+        if len(mentions) > 1 and not ANY_OF.isdisjoint(named.words):
+            return Unread(["it asks whether something holds of any of several things"])
         dropped = find_vertices([each for each in named.mentions if each not in mentions], kg)
         for each in dropped:
             return Unread([f"nothing in the query stands for “{each.text}”"])
