@@ -280,7 +280,6 @@ def test_invalid_address_is_an_error(url: str) -> None:
         {"vocabulary": 5},
         {"dialect": "generic"},
     ],
-    ids=str,
 )
 def test_impossible_options_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(SettingError):

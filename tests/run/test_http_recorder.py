@@ -131,7 +131,8 @@ def test_a_request_is_recorded_and_replayed_without_a_server(
         assert call.result.text == protocol.text
         assert (call.result.prompt_tokens, call.result.completion_tokens) == (4, 2)
         assert call.result.finish_reason == "stop"
-        assert call.request["content"]["messages"][-1] == ["user", "Hello"]
+        system = [["system", "Be short."]] * ("system" in protocol.body)
+        assert call.request["content"]["messages"] == [*system, ["user", "Hello"]]
     if protocol.kind == "select":
         assert [str(cell) for (cell,) in call.result.rows] == ["http://example.org/dune"]
     if protocol.body:
