@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# rdflib: three keywords of JSON-LD 1.1 are read in part: types are lost, numbers are texts, graphs are mixed.
+# rdflib: of three parts of JSON-LD 1.1 types are lost, numbers are texts, and graphs are mixed.
 #
 # Expected. JSON-LD 1.1, 4.6.4 (node type indexing): each key of a map with "@container": "@type" is
 # the type of all nodes under it, one or a list. 4.2.3, and the API, 5.3: "@type": "@none" is no

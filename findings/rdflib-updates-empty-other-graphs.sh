@@ -37,7 +37,8 @@ from rdflib import Dataset
 
 print("rdflib", version("rdflib"), "pyoxigraph", version("pyoxigraph"))
 PREFIX = "PREFIX : <http://example.org/> "
-DATA = PREFIX + """:Rome :mayor :Ann . :Rome :area 1287 .
+DATA = """PREFIX : <http://example.org/>
+:Rome :mayor :Ann . :Rome :area 1287 .
 GRAPH :g1 { :Rome :mayor :Ann } GRAPH :g2 { :Oslo :mayor :Ben }"""
 COUNTS = tuple(
     f"{PREFIX} SELECT (COUNT(*) AS ?n) {{ {pattern} }}"
