@@ -152,13 +152,7 @@ class LabsCommand:
             roster=roster,
             skipped={path.resolve() for path in own_files if path},
         )
-        known = list(chain.from_iterable(each.lab.tasks for each in collected))
-        for task in points:
-            if task not in known:
-                raise InputError(
-                    f"points were given for the task {task!r}, which no collected lab has",
-                    hint=f"give points for the tasks {', '.join(known)}",
-                )
+        grading.require_tasks(list(chain.from_iterable(each.lab.tasks for each in collected)))
         print(*collected, sep="\n")
         if by_hand:
             print_tables(*by_hand.list_tables())

@@ -75,6 +75,15 @@ class Grading:
                 hint="give a number from 0 to 100, such as --late-percent 20",
             )
 
+    def require_tasks(self, names: Sequence[str]) -> None:
+        """Raise InputError if there are points for a task that is not among these names."""
+        for task in self.points:
+            if task not in names:
+                raise InputError(
+                    f"points were given for the task {task!r}, which no collected lab has",
+                    hint=f"give points for the tasks {', '.join(names)}",
+                )
+
     def days_late(self, work: Submission) -> int | None:
         """Return for how many days that have begun a hand-in is late, 0 if it is not; None if that is not known.
 
@@ -122,12 +131,14 @@ def save_points(
 
     A row has the points of each task of all labs, their total, tries, hints and remarks. A task
     that is not solved has 0 points. ``late`` is "yes" or "no", and empty if it is not known. A cell
-    is one line. A file at the path is replaced. Raises InputError if the file cannot be written.
+    is one line. A file at the path is replaced. Raises InputError if ``grading`` has points for no
+    task of these labs, or if the file cannot be written.
     """
     grading = grading or Grading()
     names: list[str] = []
     for hand_ins in collected:
         names += hand_ins.lab.tasks
+    grading.require_tasks(names)
     rows: list[list[str]] = []
     for hand_ins in collected:
         for work in hand_ins.rows:

@@ -91,8 +91,6 @@ LIKE_CLASS_SIMILARITY = 0.38
 """Similarity from which a word is taken for a class that no class of the graph is named by."""
 PASSING_TIMES = en.word_list("passing_times")
 TIME_PLACE_OR_SHARING = en.TIME_WORDS | en.PLACE_WORDS | SHARING_WORDS
-LEFT_UNREAD = "was not read"
-"""The end of a doubt about a word."""
 DIRECT = "direct"
 """As an adjective it asks for nothing more: every triple says something direct."""
 
@@ -173,7 +171,11 @@ class Coverage(QuestionWords):
             doubts = self._taken_as_chosen(guessed)
         doubts = doubts or self._find_events() or self._find_unsaid_place()
         doubts = doubts or self._find_said_of_others() or self._find_requirement()
-        return self.find_wrong_values()._replace(doubts=doubts, is_guess=bool(guessed))
+        return self.find_wrong_values()._replace(
+            doubts=doubts,
+            is_guess=bool(guessed),
+            has_left_out=not all(map(self._find_kin_name, left_out)),
+        )
 
     def _find_events(self) -> list[str]:
         """Return the doubt that an answer is an event, and not who or what takes part in it.
@@ -309,7 +311,7 @@ class Coverage(QuestionWords):
         if word == ORIGIN_VERB:
             word = "from"
         kin = self._find_kin_name(position)
-        return f"“{word}” was read as “{kin}”" if kin else f"“{word}” {LEFT_UNREAD}"
+        return f"“{word}” was read as “{kin}”" if kin else f"“{word}” was not read"
 
     def _find_kin_name(self, position: int) -> str:
         """Return the name of the chosen predicates, if they have one and the word at a position may say it; else ""."""

@@ -358,6 +358,8 @@ class Unread(NamedTuple):
     """Words that were left out, which may or may not change the answer, or that were read as others."""
     is_guess: bool = False
     """Whether no word says the predicate, and it is only near to one in meaning."""
+    has_left_out: bool = False
+    """Whether a doubt is that a word was not read."""
     found_things: bool = False
     """Whether the reason is that things were found, and another kind of value is asked for."""
 

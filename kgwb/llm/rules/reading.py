@@ -42,7 +42,7 @@ from kgwb.llm.rules.conditions import (
     texts_in,
     with_conditions,
 )
-from kgwb.llm.rules.coverage import LEFT_UNREAD, Coverage
+from kgwb.llm.rules.coverage import Coverage
 from kgwb.llm.rules.grammar import (
     UNKNOWN_RELATION,
     Comparison,
@@ -504,7 +504,7 @@ def read_with_doubts(question: str, kg: Graph | None, embeddings: Embeddings) ->
     if not unread.reasons or not find_unread_form(question, kg):
         reading = ground_question(question, kg, embeddings)
     is_read = not (unread.reasons or unread.is_guess)
-    if kg is not None and any(doubt.endswith(LEFT_UNREAD) for doubt in unread.doubts):
+    if kg is not None and unread.has_left_out:
         read = _read_two_steps(question, reading, kg, embeddings)
         if read is not None:
             return read
