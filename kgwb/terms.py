@@ -46,9 +46,9 @@ _DATE_OR_DATETIME = re.compile(
 )
 _MIDNIGHT = re.compile(r"T00:00:00(?:\.0+)?")
 CAMEL_CASE_BOUNDARY = re.compile(
-    r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[a-z]{3})(?=\d)|(?<=[a-z])(?=\d{4})"
+    r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[a-z])(?=\d{4}\b)"
 )
-"""Where a word begins in "directedBy" and in "isPartOfUSState", and a number in "openIn2024" and "room12"."""
+"""Where a word begins in "directedBy" and in "isPartOfUSState", and a year in "SpringOpen2023"."""
 
 
 def term_to_data(term: URIRef | Literal | BNode) -> dict[str, str]:
@@ -269,9 +269,9 @@ def last_part(iri: str) -> str:
 def name_from_iri(iri: str) -> str:
     """Return the last part of an IRI as words: "directed by" for ".../directedBy".
 
-    "_", "-", camel case and a number behind letters separate words. Words are written in lower case, unless the first
-    letter of the part is a capital, or all letters of the word are. The IRI is returned if it has
-    no such part.
+    "_", "-", camel case and a year behind letters separate words. Words are written in lower case,
+    unless the first letter of the part is a capital, or all letters of the word are. The IRI is
+    returned if it has no such part.
     """
     tail = last_part(iri)
     separated = CAMEL_CASE_BOUNDARY.sub(" ", unquote(tail))

@@ -33,7 +33,7 @@ and rules was mended on look-ups of both: 78 and 80 are right, and so are all 93
 
 sealed7 is by an author who was told only how many questions of which kinds: half of its look-ups ask what
 records say of a year, and follow-ups lean on the order of a list. Of its 100 look-ups with an answer 64 were
-right before that, and then 65, of those without a doubt 47 of 51 both times; of 40 follow-ups 22 and 22. Rules was
+right before that, and then 65, of those without a doubt 47 of 51 both times; of 40 follow-ups 22 and 23. Rules was
 mended on it: 72 are right, all 50 of those without a doubt, and 25 follow-ups. sealed8 was scored once after
 that: 72 look-ups are right, all 47 of those without a doubt; 32 follow-ups of 40, and two are wrong without a
 doubt, which were then mended.

@@ -675,10 +675,12 @@ def _choose_homonym(
     The score is YEAR_WEIGHT if the question shares a number with the candidate's type, its description
     and what its relations lead to, WORD_WEIGHT for each shared word, and the highest similarity of
     the candidate's relations to those that the question asks for. Words after " not ", the entity and
-    these relations' words do not count. Raises ModelError if the grammar cannot read the question.
+    these relations' words do not count, nor what relations lead to where the question is whether
+    they do. Raises ModelError if the grammar cannot read the question.
     """
+    reading = parse_question(question, kg)
     relations = []
-    for subject, relation, object_ in parse_question(question, kg).facts:
+    for subject, relation, object_ in reading.facts:
         if entity in (subject, object_):
             relations.append(relation)
     stated, _, _ = question.partition(" not ")
@@ -692,7 +694,8 @@ def _choose_homonym(
         for text in candidate.get("relations", []):
             name, _, value = text.partition(": ")
             own_relations.append(name)
-            described.append(value)
+            if reading.kind != "boolean":
+                described.append(value)
         shared = asked_words & _content_words(" ".join(described))
         has_number = any(word.isdigit() for word in shared)
         similarities = [max_similarity(name, own_relations, embeddings) for name in relations]

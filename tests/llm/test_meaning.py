@@ -83,7 +83,6 @@ IN_OTHER_WORDS = {
     "Who inspected the Grebe?": ([], ""),
     "Who is the skipper of the Heron in the Old Basin?": (["Pal Berg"], ""),
     "Who is the skipper of the Heron that is moored in the Fish Quay?": (["Tor Lie"], ""),
-    "Is the Heron in the Old Basin?": (["true"], ""),
     "Who is the head of the crew?": (["Ida Moss"], "Night Crew"),
     "How many people work in the Night Crew?": (["1"], "member of"),
     "Who found the Brown Wreck?": (["Olga Ruud"], "discovered by"),

@@ -253,10 +253,10 @@ def test_what_a_thing_is_says_its_class(question: str, labels: list[str]) -> Non
 
 PARK = {
     "Which company built GreyWolf?": ["Aqua Volt"],
-    "Which firm built Ride 7?": ["Aqua Volt"],
-    "Which company designed Ride 7?": [],  # a person did
+    "Which firm built Ride Seven?": ["Aqua Volt"],
+    "Which company designed Ride Seven?": [],  # a person did
     "When was the Spring Fair 2023 held?": ["2023-05-06"],
-    "Who built each of Ride 7, Ride 8 and Grey Wolf?": ["Aqua Volt"],
+    "Who built each of Ride Seven, Ride Eight and Grey Wolf?": ["Aqua Volt"],
     "Is Vertigon painted in Crimson?": ["true"],
     "Are Vertigon and Swan painted in Crimson?": [],
 }
@@ -269,8 +269,8 @@ def test_things_of_a_graph_without_labels_are_named_as_people_write(
     text = """@prefix : <http://e.example/> . @prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
     :Vertigon a :Ride ; :paintedIn "Crimson" . :Swan a :Ride ; :paintedIn "Blue" .
     :GreyWolf a :Ride ; :builtBy :AquaVolt . :AquaVolt a :Manufacturer .
-    :Ride7 a :Ride ; :builtBy :AquaVolt ; :designedBy :Ada_Holm .
-    :Ride8 a :Ride ; :builtBy :AquaVolt . :Lark a :Company ; :foundedIn 1903 .
+    :RideSeven a :Ride ; :builtBy :AquaVolt ; :designedBy :Ada_Holm .
+    :RideEight a :Ride ; :builtBy :AquaVolt . :Lark a :Company ; :foundedIn 1903 .
     :Ada_Holm a :Architect ; :bornIn 1961 . :SpringFair2023 a :Fair ; :heldOn "2023-05-06"^^xsd:date .
     :SpringFair2024 a :Fair ; :heldOn "2024-05-04"^^xsd:date ."""
     answer = ask(Workbench(open_kg(Graph().parse(data=text)), "rules"), question)
