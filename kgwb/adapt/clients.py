@@ -106,13 +106,7 @@ class RunExecutor(Executor):
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
 
-    def submit(
-        self,
-        function: Callable[..., T],
-        /,
-        *args: Any,
-        **kwargs: Any,
-    ) -> Future[T]:
+    def submit(self, function: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
         """Call the function, and return a future with its result or its exception.
 
         Inside a run it is called here and now, so the future is done. Outside, the plain executor
@@ -128,12 +122,7 @@ class RunExecutor(Executor):
             future.set_exception(error)
         return future
 
-    def shutdown(
-        self,
-        wait: bool = True,
-        *,
-        cancel_futures: bool = False,
-    ) -> None:
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Shut the plain executor down."""
         self._executor.shutdown(wait, cancel_futures=cancel_futures)
 
@@ -245,11 +234,7 @@ class RecordedRdflibGraph(rdflib.Graph):
             recorded = run.call(kind, request, make_or_none)
         return result_of(form, recorded)
 
-    def _self_contained(
-        self,
-        query: Any,
-        prefixes: Mapping[str, Any] | None,
-    ) -> str:
+    def _self_contained(self, query: Any, prefixes: Mapping[str, Any] | None) -> str:
         """Return the text of a query with PREFIX lines for the prefixes that it does not declare.
 
         As in rdflib, these are the given prefixes, else those of the graph. ``query`` may be
@@ -579,11 +564,7 @@ def watch_plain_graphs() -> Iterator[PlainReads]:
         """Return a constructor that puts graphs made in executions into ``own_graphs``."""
 
         @wraps(init)
-        def watched_init(
-            graph: rdflib.Graph,
-            *args: Any,
-            **kwargs: Any,
-        ) -> None:
+        def watched_init(graph: rdflib.Graph, *args: Any, **kwargs: Any) -> None:
             """Initialize the graph; remember it if an execution makes it."""
             if current_frame.get(None) is not None:
                 own_graphs[id(graph)] = graph
@@ -591,20 +572,14 @@ def watch_plain_graphs() -> Iterator[PlainReads]:
 
         return watched_init
 
-    def watch_triples(
-        triples: Callable[..., Iterator[Any]],
-    ) -> Callable[..., Iterator[Any]]:
+    def watch_triples(triples: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:
         """Return ``Graph.triples`` as it is, which also adds what it yields to ``reads``.
 
         Only triples of graphs that are neither wrapped nor kgwb's own are added.
         """
 
         @wraps(triples)
-        def watched_triples(
-            graph: rdflib.Graph,
-            *args: Any,
-            **kwargs: Any,
-        ) -> Iterator[Any]:
+        def watched_triples(graph: rdflib.Graph, *args: Any, **kwargs: Any) -> Iterator[Any]:
             """Yield the triples of the graph; note those of a plain graph as read."""
             is_wrapped = isinstance(graph, RecordedRdflibGraph)
             is_plain = not is_wrapped and id(graph) not in own_graphs

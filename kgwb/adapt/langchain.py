@@ -209,24 +209,14 @@ START_NODE = "__start__"
 class NodeStep(Runnable[Any, Any]):
     """A node of a graph; inside a run each execution of it is a step."""
 
-    def __init__(
-        self,
-        spec: AgentSpec,
-        node: Any,
-        types: Mapping[str, Any],
-    ) -> None:
+    def __init__(self, spec: AgentSpec, node: Any, types: Mapping[str, Any]) -> None:
         """``types`` are those of the fields of the graph's state."""
         self.name = spec.name
         self._types = types
         self._spec = spec
         self._node = node
 
-    def invoke(
-        self,
-        input: Any,
-        config: Any = None,
-        **options: Any,
-    ) -> Any:
+    def invoke(self, input: Any, config: Any = None, **options: Any) -> Any:
         """Execute the node on a state as a step of the run, and return its output.
 
         The step's input is the state. Outside of a run the node is invoked as it is.

@@ -122,11 +122,7 @@ def _split_mapping(
     return value, queries or named
 
 
-def _values_of_queries(
-    run: Run | None,
-    queries: Sequence[str],
-    sentence: str,
-) -> list[Any]:
+def _values_of_queries(run: Run | None, queries: Sequence[str], sentence: str) -> list[Any]:
     """Return the first cells of the rows of the last of these queries that has rows.
 
     Empty if a result has the sentence itself as a cell, so that it is a value.
@@ -243,10 +239,7 @@ def _term_of(item: Any) -> Term:
     return Literal(item)
 
 
-def _labels_of(
-    run: Run | None,
-    terms: Sequence[Term],
-) -> dict[Term, str]:
+def _labels_of(run: Run | None, terms: Sequence[Term]) -> dict[Term, str]:
     """Return a label for each term: the display name of an IRI, the text of anything else.
 
     Display names are asked of the run's graph; without a run or if that fails, which is noted on
@@ -448,11 +441,7 @@ def _as_agent(function: Pipeline) -> Any:
     return agent(function) if spec_of(function) is None else function
 
 
-def steps_in(
-    owner: Any,
-    *methods: str,
-    **named: str,
-) -> list[Any]:
+def steps_in(owner: Any, *methods: str, **named: str) -> list[Any]:
     """Make methods of an object steps, and return their agents, for ``system_from_function(agents=)``.
 
     ``steps_in(chain, "_call", draft="invoke")`` makes a step "_call" and a step "draft". The object
@@ -593,10 +582,7 @@ class _NamesInOrder(ast.NodeVisitor):
         for callee in (*names, node.func):
             self.visit(callee)
 
-    def visit_ListComp(
-        self,
-        node: ast.ListComp | ast.SetComp | ast.GeneratorExp,
-    ) -> None:
+    def visit_ListComp(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> None:
         for generator in node.generators:
             self.visit(generator)
         self.visit(node.elt)
@@ -696,10 +682,7 @@ CLIENT_WRAPPERS: Mapping[type, Callable[[Any], Any]] = {
 """The function that wraps a client in this process, by the client's class."""
 
 
-def _making_wrapped(
-    client_class: type,
-    wrap: Callable[[Any], Any],
-) -> Callable[..., Any]:
+def _making_wrapped(client_class: type, wrap: Callable[[Any], Any]) -> Callable[..., Any]:
     """Return a function that takes the place of a class: it makes a client and wraps it."""
 
     @functools.wraps(client_class, updated=())

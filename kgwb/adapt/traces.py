@@ -484,10 +484,7 @@ def _part_text(part: Any) -> str:
     return text_or_json(part)
 
 
-def _items_below(
-    attributes: Mapping[str, Any],
-    name: str,
-) -> list[JsonObject]:
+def _items_below(attributes: Mapping[str, Any], name: str) -> list[JsonObject]:
     """Return the items of a list that is flattened into attributes NAME.0.FIELD, NAME.1.FIELD, ...
 
     They are in the order of their numbers, each as a dict of its fields.
@@ -590,10 +587,7 @@ def _text_in_fields(data: Any, names: Sequence[str]) -> str:
     return str(data)
 
 
-def _text_in_object(
-    data: Mapping[str, Any],
-    names: Sequence[str],
-) -> str:
+def _text_in_object(data: Mapping[str, Any], names: Sequence[str]) -> str:
     """Return the text of an object: its first field in ``names`` that holds one, else one inside.
 
     Inside is looked at in "messages", LangChain's forms of a message, or the only field, where
@@ -617,12 +611,7 @@ def _text_in_object(
 READ_ONLY = "it is the trace of another program"
 
 
-def open_trace(
-    path: str | Path,
-    *,
-    kg: GraphSource | None = None,
-    trace: int | str = "",
-) -> Run:
+def open_trace(path: str | Path, *, kg: GraphSource | None = None, trace: int | str = "") -> Run:
     """Return a trace in a file of OTLP JSON as a run that can only be read.
 
     The names of the spans may be OpenInference's or those of OpenTelemetry for generative AI. Each
@@ -853,11 +842,7 @@ def _inputs(span: Span) -> JsonObject:
     return {str(name): value for name, value in data.items()}
 
 
-def _make_call(
-    span: Span,
-    step_key: str,
-    counts: Counter[str],
-) -> Call | None:
+def _make_call(span: Span, step_key: str, counts: Counter[str]) -> Call | None:
     """Return the call of a span, a model call or a query; None for another span.
 
     ``counts`` has how often each call was made so far, by its key, and is raised by one.
@@ -924,11 +909,7 @@ class TracedQuery(Record):
         return self.result
 
 
-def add_queries(
-    run: Run,
-    spans: Sequence[Span],
-    kg: Graph | None,
-) -> None:
+def add_queries(run: Run, spans: Sequence[Span], kg: Graph | None) -> None:
     """Set the output of each step that executed a query to a TracedQuery.
 
     With a graph the queries are executed again; one that fails gets a note on its step. The answer

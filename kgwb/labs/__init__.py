@@ -46,11 +46,7 @@ WORK_ID_BYTES = 4
 class LabWork:
     """A student's work in a lab."""
 
-    def __init__(
-        self,
-        lab: Lab,
-        path: Path | None = None,
-    ) -> None:
+    def __init__(self, lab: Lab, path: Path | None = None) -> None:
         """Continue the work in a file, or begin anew if the file is missing or of another lab.
 
         The work is written to the file after each step; with None it is not kept. Raises InputError
@@ -157,11 +153,7 @@ class LabWork:
         """Return a text that the lab shows, by its key in the catalogue: "claims.A"."""
         return self.lab.texts.get(key)
 
-    def hand_in(
-        self,
-        student: str,
-        folder: str | Path = ".",
-    ) -> Path:
+    def hand_in(self, student: str, folder: str | Path = ".") -> Path:
         """Write the work to LAB-STUDENT-WORK_ID.json in a folder, and return the path.
 
         The identity of the work keeps students apart whose names are equal, or equal in a file's
@@ -214,12 +206,7 @@ class LabWork:
         return render_lab_page(self.lab, self.submission)
 
 
-def lab(
-    number: int | str | Path,
-    path: str | Path | None = "",
-    *,
-    language: str = "",
-) -> LabWork:
+def lab(number: int | str | Path, path: str | Path | None = "", *, language: str = "") -> LabWork:
     """Open a lab to work in, and continue what was done in it before.
 
     ``number`` is 1 to 3, or the path of a lab of one's own ("my_lab.py"). ``language`` is a code,

@@ -81,10 +81,7 @@ def _fit_reply(data: Any) -> Any:
     return data
 
 
-def _find_numbers(
-    form: re.Pattern[str],
-    data: Any,
-) -> list[str]:
+def _find_numbers(form: re.Pattern[str], data: Any) -> list[str]:
     """Return the numbers in a text; none if it says that others are meant, and none in other data."""
     if not isinstance(data, str) or OTHER_THAN_SAID.search(data):
         return []

@@ -101,11 +101,7 @@ def judge_live(run: Run, right_labels: set[str]) -> TriedQuestion:
 # One judge of triples, for all tasks in which students write some
 
 
-def judge_triples(
-    run: Run,
-    *,
-    may_reword: bool = True,
-) -> Problem | None:
+def judge_triples(run: Run, *, may_reword: bool = True) -> Problem | None:
     """Return "" if a run has the right answer because its triples say its question; None if it has another answer.
 
     With ``may_reword``, the answer that the triples have in the graph's words counts too. Feedback is on
@@ -132,9 +128,7 @@ def list_triples(run: Run) -> str:
     return ", ".join(map(str, run.output("qir").facts)) or "–"
 
 
-def find_unknowns(
-    *triples: tuple[str, str, str],
-) -> list[str]:
+def find_unknowns(*triples: tuple[str, str, str]) -> list[str]:
     """Return the ends of triples that are unknowns, without spaces around them, each as often as it is an end."""
     unknowns = []
     for subject, _, object_ in triples:
@@ -227,12 +221,7 @@ class Triples:
         except OverrideError:
             return None
 
-    def says_class(
-        self,
-        subject: str,
-        relation: str,
-        name: str,
-    ) -> bool:
+    def says_class(self, subject: str, relation: str, name: str) -> bool:
         """Return whether a triple says the class that its subject has by its kind: ("?film", "is a", "film")."""
         if not re.fullmatch(WORDS["class"], split_words(relation)):
             return False
@@ -286,12 +275,7 @@ class Triples:
         smaller, greater = sorted([self.rank_of(subject), self.rank_of(object_)])
         return self.right.relations.get(f"{smaller} {greater}", "")
 
-    def find_meaning(
-        self,
-        subject: str,
-        relation: str,
-        object_: str,
-    ) -> str:
+    def find_meaning(self, subject: str, relation: str, object_: str) -> str:
         """Return the label of the predicate that the words of a relation mean; "" if they are not known.
 
         A preposition means the relation that the question says there, if it fits that.

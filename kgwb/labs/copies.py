@@ -42,10 +42,7 @@ _Traits = Mapping[_Trait, object]
 """The traits of a work are the keys."""
 
 
-def find_copies(
-    lab: Lab,
-    works: Sequence[Submission],
-) -> list[Remark]:
+def find_copies(lab: Lab, works: Sequence[Submission]) -> list[Remark]:
     """Return a remark for each group of works that were probably copied, and for other equal answers.
 
     Two works are compared by the times of tries, the wrong answers, the numbers of tries and hints,
@@ -99,11 +96,7 @@ def _weigh(trait: _Trait, count: int, size: int) -> float:
     return TIME_WEIGHT * weight if trait.kind == TIMES else weight
 
 
-def _score_pair(
-    first: _Traits,
-    second: _Traits,
-    weights: Mapping[_Trait, float],
-) -> float:
+def _score_pair(first: _Traits, second: _Traits, weights: Mapping[_Trait, float]) -> float:
     """Return how much two works have in common."""
     shared = first.keys() & second.keys()
     if not shared:

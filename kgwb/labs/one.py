@@ -225,11 +225,7 @@ WHERE { ?film fl:director fl:Stanley_Kubrick ; fl:runtime ?minutes };
 """The beginning of an update that gives the films other running times."""
 
 
-def _find_film_problem(
-    rows: Sequence[Sequence[Any]],
-    film: str,
-    sparql: str,
-) -> Problem:
+def _find_film_problem(rows: Sequence[Sequence[Any]], film: str, sparql: str) -> Problem:
     """Return "" if the rows of a query are the film alone, else the feedback for what is wrong.
 
     ``film`` is the end of its IRI. The one row must have a name of it in a cell, and none of another
@@ -295,12 +291,7 @@ for _number, _lost in enumerate(LOST_RUNS, 1):
     _add_repair_task(_number, _lost)
 
 
-def _judge_repair(
-    run: Run,
-    edited: str,
-    *,
-    is_first: bool,
-) -> Problem:
+def _judge_repair(run: Run, edited: str, *, is_first: bool) -> Problem:
     """Return "" if the answer of a repaired run is right, and its first edit is at a first wrong step, else feedback.
 
     ``edited`` is the agent that was edited first. If that is the QIR agent, the answer of its triples in

@@ -57,10 +57,7 @@ def describe_lab(lab: Lab) -> str:
     return lab.texts.get("lab.heading", number=lab.number, title=lab.title)
 
 
-def render_class_page(
-    collected: Sequence[CollectedHandIns],
-    grading: Grading | None = None,
-) -> str:
+def render_class_page(collected: Sequence[CollectedHandIns], grading: Grading | None = None) -> str:
     """Render the page of a class, with the template labs/templates/class.html, as a complete HTML document.
 
     It sums up by stage, and shows who solved which task, who is stuck, what is remarkable, the
@@ -79,11 +76,7 @@ def render_class_page(
 # --- what students get back
 
 
-def render_student_page(
-    lab: Lab,
-    work: Submission,
-    by_hand: HandGrades | None,
-) -> str:
+def render_student_page(lab: Lab, work: Submission, by_hand: HandGrades | None) -> str:
     """Render what a student gets back, as a complete HTML document in the language of the lab.
 
     It has the table of the tasks, in which one that is found wrong again is not solved, and for each

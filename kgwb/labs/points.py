@@ -19,9 +19,7 @@ from kgwb.text import pluralize, quote_cell, single_line
 DEFAULT_POINTS = 1.0
 
 
-def parse_points(
-    assignments: Mapping[str, str],
-) -> dict[str, float]:
+def parse_points(assignments: Mapping[str, str]) -> dict[str, float]:
     """Convert points by task from text to numbers: {"1.7": "2"} becomes {"1.7": 2.0}.
 
     Raises InputError for a text that is not a finite number of at least 0. Whether there is such a

@@ -72,12 +72,7 @@ def main() -> None:
         check(lab, number, answer, output)
 
 
-def check_in_copies(
-    lab: Lab,
-    answers: Sequence[Answer],
-    output: int,
-    processor_s: int,
-) -> None:
+def check_in_copies(lab: Lab, answers: Sequence[Answer], output: int, processor_s: int) -> None:
     """Check the answers in a copy of this process for each processor, and wait for all.
 
     What the checks make and keep, such as embeddings, serves all answers of a copy. A copy takes the next
@@ -136,12 +131,7 @@ def set_limits(processor_s: int) -> None:
     set_resource_limit("RLIMIT_CORE", 0)
 
 
-def check(
-    lab: Lab,
-    number: int,
-    answer: Answer,
-    output: int,
-) -> None:
+def check(lab: Lab, number: int, answer: Answer, output: int) -> None:
     """Check an answer, and write a line of JSON to ``output``.
 
     The line has the number of the answer, and what is wrong with it, "" if nothing, cut at
@@ -182,10 +172,7 @@ START_TIMEOUT_S = 120.0
 """Seconds for the start of a process and what all checks need."""
 
 
-def check_again(
-    lab: Lab,
-    works: Sequence[Submission],
-) -> list[Submission]:
+def check_again(lab: Lab, works: Sequence[Submission]) -> list[Submission]:
     """Check the stored answers of a class again, in processes of their own, and return the works with the result.
 
     The ``disagreements`` of a work say, by task, why its state in the file is not that of its
@@ -225,10 +212,7 @@ def _answers_of(lab: Lab, hand_in: HandIn) -> list[Answer]:
     return answers
 
 
-def _run_process(
-    lab: Lab,
-    answers: Sequence[Answer],
-) -> dict[Answer, str]:
+def _run_process(lab: Lab, answers: Sequence[Answer]) -> dict[Answer, str]:
     """Start a process that checks answers, wait for it, and return what is wrong with each, "" if it is right.
 
     An answer whose check did not end is missing in the result. The process is stopped after START_TIMEOUT_S
@@ -267,11 +251,7 @@ def _run_process(
     return results
 
 
-def _compare_states(
-    lab: Lab,
-    hand_in: HandIn,
-    by_task: Mapping[str, str | None],
-) -> dict[str, str]:
+def _compare_states(lab: Lab, hand_in: HandIn, by_task: Mapping[str, str | None]) -> dict[str, str]:
     """Return, by task, why the state in a file disagrees with the check of its answer; empty if all agree.
 
     ``by_task`` has what is wrong with each answer that is stored, and None if its check did not

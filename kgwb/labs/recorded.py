@@ -141,11 +141,7 @@ def open_lost_run(number: int) -> Run:
     return recording(f"{LOST_FOLDER}/chatty_kg/{number}", kg=graph, model="rules")
 
 
-def set_triples(
-    run: Run,
-    triples: Iterable[tuple[str, str, str]],
-    target: str = "?answer",
-) -> None:
+def set_triples(run: Run, triples: Iterable[tuple[str, str, str]], target: str = "?answer") -> None:
     """Override the output of the QIR agent with these triples, and the unknown that is asked for."""
     facts = []
     for subject, relation, object_ in triples:

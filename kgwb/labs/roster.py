@@ -39,11 +39,7 @@ GRADE_HEADING = re.compile(
 DELIMITERS = ",;\t"
 
 
-def read_table(
-    path: Path,
-    noun: str,
-    hint: str,
-) -> tuple[list[list[str]], str]:
+def read_table(path: Path, noun: str, hint: str) -> tuple[list[list[str]], str]:
     """Return the rows of a CSV table, and its delimiter: the one of DELIMITERS that its first line has most.
 
     ``noun`` is what the table is called in the error. Raises InputError if the file cannot be read,
@@ -61,11 +57,7 @@ def read_table(
         ) from exc
 
 
-def write_table(
-    path: Path,
-    rows: Iterable[Iterable[str]],
-    delimiter: str = ",",
-) -> Path:
+def write_table(path: Path, rows: Iterable[Iterable[str]], delimiter: str = ",") -> Path:
     """Write a CSV table, and return its path. Raises InputError if it cannot be written."""
     text = StringIO()
     csv.writer(text, delimiter=delimiter).writerows(rows)
@@ -149,11 +141,7 @@ class Roster:
                 return found[0]
         return None
 
-    def save(
-        self,
-        path: Path,
-        grades: Mapping[str, Mapping[int, str]],
-    ) -> Path:
+    def save(self, path: Path, grades: Mapping[str, Mapping[int, str]]) -> Path:
         """Write the table with a column of grades for each lab, and return the path.
 
         ``grades`` are by the lab's heading, such as "Lab 1", and the row. They go to the column whose

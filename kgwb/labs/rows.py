@@ -162,10 +162,7 @@ class CollectedHandIns:
                 by_stage[stage] = (sum(map(self.count_solved, names)), asked)
         return by_stage
 
-    def agents_blamed_first(
-        self,
-        task: str,
-    ) -> list[tuple[str, int]]:
+    def agents_blamed_first(self, task: str) -> list[tuple[str, int]]:
         """Return the agents that students edited in their first try at a task, each with the number of students.
 
         The most frequent comes first. Empty for a task that does not ask for a run.
@@ -223,10 +220,7 @@ def remark_on(works: Sequence[Submission], text: str) -> Remark:
     return Remark(text, tuple(work.place for work in works))
 
 
-def group(
-    items: Iterable[T],
-    key_of: Callable[[T], Hashable],
-) -> list[list[T]]:
+def group(items: Iterable[T], key_of: Callable[[T], Hashable]) -> list[list[T]]:
     """Return the items in lists of those with equal keys, in the order in which the keys first occur."""
     groups: dict[Hashable, list[T]] = {}
     for item in items:

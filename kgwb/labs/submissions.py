@@ -195,11 +195,7 @@ def _read_file(
         yield replace(found, data=data, problem="" if data else "it is empty")
 
 
-def _read_zip(
-    source: IO[bytes],
-    found: Submission,
-    zips: int,
-) -> Iterator[Submission]:
+def _read_zip(source: IO[bytes], found: Submission, zips: int) -> Iterator[Submission]:
     """Yield the files in a zip, and its folders without files, also the zip as a whole.
 
     If it cannot be read, ``found``, the zip, is yielded with that problem. A zip can have several
@@ -265,10 +261,7 @@ def _set_time(file: Submission, text: str) -> Submission:
 # Whose a file is
 
 
-def _add_students(
-    files: Iterable[Submission],
-    depth: int,
-) -> list[Submission]:
+def _add_students(files: Iterable[Submission], depth: int) -> list[Submission]:
     """Return copies of the files with what their paths say about student, time and lateness.
 
     ``depth`` is the number of folders and zips around the students' own. A folder in which works

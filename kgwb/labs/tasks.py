@@ -272,10 +272,7 @@ def shorten(answer: str) -> str:
     return fit_width(text, MAX_SHOWN_CHARS)
 
 
-def load_lab(
-    number: int | str | Path,
-    language: str = "",
-) -> Lab:
+def load_lab(number: int | str | Path, language: str = "") -> Lab:
     """Return a lab with its tasks in a language; ``load_texts`` says what the language may be.
 
     Raises InputError if there is no catalogue of the language, and what ``find_lab`` raises.
@@ -355,11 +352,7 @@ def open_embeddings(name: str) -> Embeddings:
     return Embeddings(name)
 
 
-def is_nearest(
-    text: str,
-    right: Sequence[str],
-    other: Sequence[str],
-) -> bool:
+def is_nearest(text: str, right: Sequence[str], other: Sequence[str]) -> bool:
     """Return whether what is nearest to a text, by the embeddings that link words, is a right text, and no other."""
     cosines = open_embeddings(Embeddings().name).similarity(text, (*right, *other))
     return cosines.index(max(cosines)) < len(right)
@@ -400,10 +393,7 @@ def judge_choice(task: str, answer: Any, choice: Choice) -> Problem:
     )
 
 
-def find_options(
-    item: Any,
-    options: Iterable[Any],
-) -> list[Any]:
+def find_options(item: Any, options: Iterable[Any]) -> list[Any]:
     """Return the option that has the letters and digits of a text; the text itself if there is none.
 
     What stands BESIDE_NAMES does not count, and options of one letter may be written together: "CEF".

@@ -55,11 +55,7 @@ def say(key: str, **values: object) -> Message:
 class Texts:
     """The texts of a lab in one language."""
 
-    def __init__(
-        self,
-        language: str,
-        texts: Mapping[str, str],
-    ) -> None:
+    def __init__(self, language: str, texts: Mapping[str, str]) -> None:
         self.language = language
         """The code of the language, or the path of its catalogue."""
         self.texts = texts
@@ -96,10 +92,7 @@ def list_languages() -> list[str]:
     return sorted(path.stem for path in FOLDER.glob(f"*{CATALOGUE_SUFFIX}"))
 
 
-def load_texts(
-    language: str = "",
-    lab_file: Path | None = None,
-) -> Texts:
+def load_texts(language: str = "", lab_file: Path | None = None) -> Texts:
     """Return the texts in a language, given by its code, such as "de", or by the path of a catalogue.
 
     Without a language, the environment variable KGWB_LANGUAGE names it; it is English by default. A

@@ -86,10 +86,7 @@ def count_shared_triples() -> Choice:
     return Choice([len(set.intersection(*supports))])
 
 
-def try_muted_triples(
-    triples: Sequence[Triple],
-    model: ChatModel | str,
-) -> list[TriedQuestion]:
+def try_muted_triples(triples: Sequence[Triple], model: ChatModel | str) -> list[TriedQuestion]:
     """Ask a model the question of task 3.5 over the graph films without some triples; return one result.
 
     All agents of Chatty-KG that ask a model ask this one. The answer is right if it equals that of
