@@ -105,7 +105,6 @@ PLACES = {
     "last": -1,
     "latter": -1,
 }
-
 """For an ordinal, its place among several answers."""
 SUPERLATIVE = re.compile(r"\b(most|least|\w{3,}est)\b", re.I)
 ASKS_FOR_MOST = re.compile(
