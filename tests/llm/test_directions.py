@@ -249,6 +249,9 @@ CLINIC = """
 :drug rdfs:label "Corvasol" ; :prescribedBy :ana ; :prescribedTo :bo , :cy .
 :ana a :Doctor ; rdfs:label "Ana Prus" ; :supervises :bo ; :headOf :unit ; :alumniOf :school ; :studentOf :cy .
 :cy a :Doctor ; rdfs:label "Cy Berg" . :school rdfs:label "Leiden School" . :unit rdfs:label "Burns Unit" .
+:unit :headNurse :dee . :dee a :Nurse ; rdfs:label "Dee Orr" ; :worksOn :ward .
+:eva a :Nurse ; rdfs:label "Eva Kos" ; :postedTo :unit .
+:ward rdfs:label "Pine Ward" ; :headNurse :eva .
 :bo rdfs:label "Bo Lund" ; :referral :cy ; :shopOf :ana .
 :album rdfs:label "Paper Moon" ; :performer :ana ; :recordLabel :firm . :firm rdfs:label "Nord Discs" .
 """
@@ -265,6 +268,8 @@ Was Corvasol prescribed to Bo Lund? | true |
 Is Ana Prus the boss of Bo Lund? | true | boss
 Who is the doctor of Bo Lund? | Cy Berg | doctor
 Who runs the Burns Unit? | Ana Prus | runs
+Which nurses are on the Burns Unit? | Dee Orr | nurses
+Which nurse is the head nurse of the Burns Unit? | Dee Orr |
 Who recorded Paper Moon? | Ana Prus | recorded
 Was Ana Prus a student at the Leiden School? | true | student
 Was Ana Prus a student of Cy Berg? | true |

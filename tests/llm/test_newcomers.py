@@ -257,6 +257,8 @@ PARK = {
     "Which company designed Ride Seven?": [],  # a person did
     "When was the Spring Fair 2023 held?": ["2023-05-06"],
     "Who built each of Ride Seven, Ride Eight and Grey Wolf?": ["Aqua Volt"],
+    "Who built the Giant's Leap?": ["Aqua Volt"],
+    "When was the Giant’s Leap opened?": ["1999"],
     "Is Vertigon painted in Crimson?": ["true"],
     "Are Vertigon and Swan painted in Crimson?": [],
 }
@@ -270,12 +272,13 @@ def test_things_of_a_graph_without_labels_are_named_as_people_write(
     :Vertigon a :Ride ; :paintedIn "Crimson" . :Swan a :Ride ; :paintedIn "Blue" .
     :GreyWolf a :Ride ; :builtBy :AquaVolt . :AquaVolt a :Manufacturer .
     :RideSeven a :Ride ; :builtBy :AquaVolt ; :designedBy :Ada_Holm .
-    :RideEight a :Ride ; :builtBy :AquaVolt . :Lark a :Company ; :foundedIn 1903 .
+    :RideEight a :Ride ; :builtBy :AquaVolt . :GiantsLeap :builtBy :AquaVolt ; :openedIn 1999 .
+    :Lark a :Company ; :foundedIn 1903 .
     :Ada_Holm a :Architect ; :bornIn 1961 . :SpringFair2023 a :Fair ; :heldOn "2023-05-06"^^xsd:date .
     :SpringFair2024 a :Fair ; :heldOn "2024-05-04"^^xsd:date ."""
     answer = ask(Workbench(open_kg(Graph().parse(data=text)), "rules"), question)
     assert list(answer.labels) == labels
-    assert not answer.doubt or "GreyWolf" in question
+    assert bool(answer.doubt) == any(name in question for name in ("GreyWolf", "Giant"))
 
 
 def test_what_a_thing_without_a_class_is_is_not_denied() -> None:

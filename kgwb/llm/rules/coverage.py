@@ -278,7 +278,8 @@ class Coverage(QuestionWords):
         others = [predicate for predicate in self.predicates if predicate not in self.chosen]
         classes = set(map(normalize, types_of(self.chosen) & types_of(others)))
         for predicate, word in product(self.chosen, self.content_words):
-            if word in classes and has_word_of_stem(predicate.name, word):
+            is_class = not classes.isdisjoint((word, singularize(word)))
+            if is_class and has_word_of_stem(predicate.name, word):
                 return [f"“{word}” was read as “{predicate.name}”"]
         return []
 
@@ -384,8 +385,12 @@ class Coverage(QuestionWords):
         predicate that alone leads to the class that the question names is fully named, too.
         """
         if len(self.chosen) == 1:
+            other_types = types_of([each for each in self.predicates if each not in self.chosen])
             for position, word in enumerate(self.words):
-                if self.is_asked_noun(position) and self._is_any_class(word, self.value_types):
+                is_class = self.is_asked_noun(position) and self._is_any_class(
+                    word, self.value_types
+                )
+                if is_class and not self._is_any_class(word, other_types):
                     return True
         said = set(map(stem, self.words))
         for position in self.positions:

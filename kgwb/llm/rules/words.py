@@ -503,6 +503,9 @@ def words_without_names(mentions: Iterable[Mention], tokens: Sequence[Token]) ->
     return words
 
 
+POSSESSIVE_ENDING = re.compile(r"['’]s ")
+
+
 class _MentionFinder:
     """A question in which names without square brackets are looked for."""
 
@@ -541,8 +544,9 @@ class _MentionFinder:
 
         A part has up to MAX_NAME_TOKENS tokens, and a letter or digit in the first and the last. The
         signs after it belong to it if it is a label with them, as "C++" and "Man's Favorite Sport?"
-        are. A plural in lower case may stand for a label in the singular. Adjectives of nationality
-        are left out. All parts are looked up with one request.
+        are. A plural in lower case may stand for a label in the singular, and "Man's Sport" for "Mans
+        Sport", as IRIs have it. Adjectives of nationality are left out. All parts are looked up with
+        one request.
         """
         if self.kg is None:
             return []
@@ -556,7 +560,10 @@ class _MentionFinder:
                 if first in edges:
                     beginning = self.question[self.tokens[first].start : self.tokens[last].start]
                     part = Mention(first, last + 1, beginning)
-                    spellings_of[part] = [beginning + ending for ending in endings]
+                    spellings = [beginning + ending for ending in endings]
+                    if POSSESSIVE_ENDING.search(beginning):
+                        spellings += [POSSESSIVE_ENDING.sub("s ", each) for each in spellings]
+                    spellings_of[part] = spellings
         labels = self.kg.exact(list(dict.fromkeys(chain.from_iterable(spellings_of.values()))))
         found = []
         for part, spellings in spellings_of.items():
