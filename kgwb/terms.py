@@ -46,7 +46,7 @@ _DATE_OR_DATETIME = re.compile(
 )
 _MIDNIGHT = re.compile(r"T00:00:00(?:\.0+)?")
 CAMEL_CASE_BOUNDARY = re.compile(
-    r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[a-z])(?=\d{4}\b)"
+    r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[a-z])(?=(?:1[5-9]|20)\d\d(?![^\W_]))"
 )
 """Where a word begins in "directedBy" and in "isPartOfUSState", and a year in "SpringOpen2023"."""
 

@@ -33,6 +33,7 @@ PARTS_OF_TASKS = re.compile(
 CHOICE = re.compile(r"(\d\.\d+|choice)\.(unknown|wrong|missing|number)")
 """What a task says of a choice, by the name of the task."""
 KEY = re.compile(r"(?:\d(?:\.\d+)?|[a-z][a-z-]*)\.[a-z][a-z-]*(?:\.[a-z]+)?")
+FORMS = ("forms", "forms_of_more", "forms_of_others")
 HEADS = set(
     "again answer badge example feedback form hand-in lab lost reply result state stored".split()
 )
@@ -107,7 +108,7 @@ def test_every_key_in_the_code_is_in_the_catalogue_and_every_text_is_used() -> N
     used |= {f"badge.{name}" for name in ("right", "wrong", "hint")}
     used |= {key for key in ENGLISH if key.startswith("claims.")}
     first_movie = DATA["first_movie"]
-    for rows in (DATA["running_times"], first_movie["forms"], first_movie["forms_of_others"]):
+    for rows in (DATA["running_times"], *(first_movie[key] for key in FORMS)):
         used |= {row["feedback"] for row in rows}
     used |= {reply.lack for reply in RECORDED_REPLIES if reply.lack}
     used |= {key for key in ENGLISH if CHOICE.fullmatch(key)}

@@ -87,7 +87,7 @@ def test_an_empty_wrong_or_hostile_answer_is_wrong(number: int, name: str) -> No
 def test_an_unknown_lab_or_task_is_an_error() -> None:
     with pytest.raises(InputError, match=r"'9\.9'"):
         kgwb.lab(1, None).check("9.9", 1)
-    with pytest.raises(InputError, match="lab 7"):
+    with pytest.raises(InputError, match="lab '7'"):
         kgwb.lab(7)
 
 
@@ -163,10 +163,36 @@ def test_the_class_page_shows_all_hand_ins_as_text(
     page = file.read_text()
     assert page == render_class_page([collected], Grading())
     assert "<i>" not in page and page.count("&lt;i&gt;Bob") == 3  # two tables, and who is stuck
-    assert "&amp;lt;" not in page
+    assert "&amp;lt;" not in page and "&lt;span" not in page
     assert all(name in page for name in ("Ada", "Cleo", "lab1.json", *REJECTED))
     assert page.count("<details open>") == 1
     assert '<pre class="src">[2, 4, 5]</pre>' in page
+
+
+def test_a_table_of_ones_own_work_shows_the_states_as_pictures(here: Path) -> None:
+    shown = kgwb.lab(1)._repr_html_()
+    assert "&lt;" not in shown and "<svg" in shown
+
+
+def test_a_file_that_a_hand_in_names_as_its_lab_is_not_executed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    executed = tmp_path / "executed"
+    code = tmp_path / "own.py"
+    code.write_text(f"open({str(executed)!r}, 'w').close()")
+    write_class(tmp_path / "class")
+    named = json.dumps({"kgwb_lab": str(code)[-30:], "tasks": {}})
+    for name in (named, json.dumps({"kgwb_lab": "own.py", "tasks": {}})):
+        (tmp_path / "class" / "other.json").write_text(name)
+        [collected] = collect_hand_ins(tmp_path / "class")
+        assert not executed.exists()
+        assert "own.py" in {row.place: row.problem for row in collected.missing}["other.json"]
+
+
+@pytest.mark.parametrize("text", ["wrong", "missing", "the number", "see part.number"])
+def test_a_text_that_is_no_key_stays_as_it_is(text: str) -> None:
+    assert load_texts().get(text) == text
 
 
 def test_a_folder_without_hand_ins_is_an_error(

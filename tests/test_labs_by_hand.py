@@ -166,11 +166,16 @@ def test_a_grade_holds_as_long_as_the_answer_is_the_same(lab: Path) -> None:
 
 
 def test_a_damaged_file_of_grades_names_the_line(lab: Path) -> None:
-    HandGrades("grades").add("ann", HandGrade(task="essays.1", answer="x", points=(1, 1)))
+    grade = HandGrade(task="essays.1", answer="x", points=(1, 1))
+    grades = HandGrades("grades")
+    grades.add("ann", grade)
     with Path("grades", "grades.ann.jsonl").open("a") as stream:
         stream.write('{"task": 1}\n')
     with pytest.raises(InputError, match="line 2"):
         HandGrades("grades")
+    with pytest.raises(InputError, match="line 2"):
+        grades.add("ann", grade)
+    assert len(Path("grades", "grades.ann.jsonl").read_text().splitlines()) == 2
 
 
 def test_a_hidden_check_runs_at_collecting_only(

@@ -274,7 +274,7 @@ def test_a_file_of_a_zip_may_have_no_name_be_too_large_or_too_deep(
 def test_of_a_zip_in_a_zip_not_every_file_is_read(
     submissions: Submissions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kgwb.labs.submissions.MAX_NESTED_FILES", 2)
+    monkeypatch.setattr("kgwb.labs.submissions.MAX_ZIP_FILES", 2)
     many = to_zip({f"{number}.txt": b"x" for number in range(3)})
     files = place(submissions[:4], "{student}/") | {"Dan/many.zip": many}
     write_zip(tmp_path / "all.zip", files)
@@ -282,6 +282,9 @@ def test_of_a_zip_in_a_zip_not_every_file_is_read(
     assert len(collected.works) == 4
     [dan] = collected.missing
     assert "many.zip (only its first 2 files were read), 0.txt, 1.txt;" in dan.problem
+    flat = place(submissions[:4], "{student}", flat=True) | {"Dan.zip": many}
+    [collected] = collect_hand_ins(write_files(tmp_path / "flat", flat))
+    assert "only its first 2 files were read" in str([row.problem for row in collected.missing])
 
 
 def test_the_file_beside_the_notebook_is_no_earlier_state_of_what_was_handed_in(

@@ -13,7 +13,7 @@ from kgwb.labs.rechecking import check_again
 from kgwb.labs.roster import Pseudonyms, Roster
 from kgwb.labs.rows import CollectedHandIns, Remark, Submission, group, remark_on
 from kgwb.labs.submissions import read_submissions
-from kgwb.labs.tasks import Lab, LabOpener, load_lab
+from kgwb.labs.tasks import Lab, LabOpener, load_shipped_lab
 from kgwb.text import list_first, look_of, tell_apart
 
 
@@ -21,7 +21,7 @@ def collect_hand_ins(
     folder: str | Path,
     *,
     check: bool = False,
-    open_lab: LabOpener = load_lab,
+    open_lab: LabOpener = load_shipped_lab,
     pseudonyms: Pseudonyms | None = None,
     roster: Roster | None = None,
     skipped: Collection[Path] = (),

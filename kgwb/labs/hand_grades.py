@@ -93,8 +93,9 @@ class HandGrades:
         What the person has said in another window meanwhile counts too.
         """
         path = judgements.file_of(self.folder, GRADES_FILES, grader)
+        lines = self._read(path)
         judgements.append_line(path, grade)
-        self._keep(grader, self._read(path))
+        self._keep(grader, [*lines, grade])
 
     def undo(self, grader: str) -> HandGrade:
         """Take a person's last grade out of the file, and return it. Raises InputError if there is none."""

@@ -79,12 +79,16 @@ def check_rephrased_question(question: str) -> Problem:
         return "1.2.refers-back"
     if NAME not in " ".join(question.casefold().split()):
         return "1.2.no-name"
+    problem = _judge_forms(question, "forms_of_more")
+    if problem:
+        return problem
     for name in run.go(until="qir").output("qir").entities:
         if NAME not in name.casefold():
             return say("1.2.other-name", name=name)
+    problem = _judge_forms(question, "forms_of_others")
     if not is_nearest(question, _ask_of("subjects"), _ask_of("other_subjects")):
-        return "1.2.no-first-movie"
-    return _judge_forms(question, "forms_of_others")
+        problem = "1.2.no-first-movie"
+    return problem
 
 
 def _judge_forms(question: str, key: str) -> Problem:
@@ -136,7 +140,8 @@ def _find_form_problem(facts: AnswerTriples) -> Problem:
     for fact in facts:
         if not all(fact):
             return say("1.3.no-part", triple=fact)
-    names = {" ".join(part.casefold().split()) for part in chain.from_iterable(facts)}
+    ends = chain.from_iterable((subject, end) for subject, _, end in facts)
+    names = {" ".join(end.casefold().split()) for end in ends}
     for name in RIGHT_ANSWERS[TWO_FILMS_QUESTION].names:
         if name not in names:
             return say("1.3.no-name", name=name.title())

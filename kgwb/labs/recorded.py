@@ -40,8 +40,8 @@ class RecordedAnswer:
     name: str
     """The name of the recording, such as "films/dog/3"."""
     question: str
-    labels: set[str]
-    gold_labels: set[str]
+    labels: frozenset[str]
+    gold_labels: frozenset[str]
     totals: Totals
     f1: float
     """F1 of the values, 0 to 1. It is 1 if there are no values and no gold values.
@@ -102,8 +102,8 @@ def answers_of_system(system: str) -> tuple[RecordedAnswer, ...]:
         answer = RecordedAnswer(
             name,
             question=row["question"],
-            labels=answer_labels(run),
-            gold_labels=set(row["answer_labels"]),
+            labels=frozenset(answer_labels(run)),
+            gold_labels=frozenset(row["answer_labels"]),
             totals=run.totals,
             f1=score_answers(answer_to_strings(run.answer), row["answers"]).f1,
         )

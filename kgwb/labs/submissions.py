@@ -29,8 +29,10 @@ from kgwb.labs.rows import Submission, group
 from kgwb.labs.tasks import LabOpener
 from kgwb.text import look_of
 
-MAX_NESTED_FILES = 5_000
-"""Files that are looked at of a zip within another folder or zip than that of the class."""
+MAX_ZIP_FILES = 5_000
+"""Files that are looked at of a zip beside or within another one, such as a student's."""
+MAX_CLASS_FILES = 100_000
+"""Files that are looked at of the only zip of a class."""
 MAX_NESTED_BYTES = 20_000_000
 """The greatest size of a zip within a zip."""
 MIN_CLASS_NAMES = 3
@@ -84,10 +86,12 @@ def read_submissions(
     times = {}
     with disk.os_errors_as_input_error(f"cannot read {folder}", hint):
         root = folder.resolve()
-        for path in _list_paths(root):
+        paths = _list_paths(root)
+        max_files = MAX_CLASS_FILES if len(paths) == 1 else MAX_ZIP_FILES
+        for path in paths:
             if not {path, *path.parents}.isdisjoint(skipped):
                 continue
-            for file in _read_path(path, root):
+            for file in _read_path(path, root, max_files):
                 if file.file_name == NBGRADER_TIME_FILE:
                     times[file.folder] = file.data.decode(errors="replace")
                 else:
@@ -144,8 +148,11 @@ def _is_shown(name: str) -> bool:
     return not name.startswith(".") and name not in SKIPPED_NAMES
 
 
-def _read_path(path: Path, root: Path) -> Iterator[Submission]:
-    """Yield what is at a path on the disk, as ``_read_file`` does. What is no regular file is not opened."""
+def _read_path(path: Path, root: Path, max_files: int) -> Iterator[Submission]:
+    """Yield what is at a path on the disk, as ``_read_file`` does, and at most ``max_files`` of a zip.
+
+    What is no regular file is not opened.
+    """
     place = path.relative_to(root).as_posix()
     if path == root:
         place = root.name
@@ -153,7 +160,7 @@ def _read_path(path: Path, root: Path) -> Iterator[Submission]:
     changed = _format_time(datetime.fromtimestamp(status.st_mtime, UTC))
     found = Submission(place, changed=changed)
     if stat.S_ISREG(status.st_mode):
-        yield from _read_file(found, lambda: path.open("rb"))
+        yield from _read_file(found, lambda: path.open("rb"), max_files)
     elif not stat.S_ISDIR(status.st_mode):
         yield replace(found, problem="it is a link or no regular file")
     elif path != root:
@@ -161,9 +168,9 @@ def _read_path(path: Path, root: Path) -> Iterator[Submission]:
 
 
 def _read_file(
-    found: Submission, open_file: Callable[[], IO[bytes]], zips: int = 0
+    found: Submission, open_file: Callable[[], IO[bytes]], max_files: int, zips: int = 0
 ) -> Iterator[Submission]:
-    """Yield a file, with its data if it ends in ".json"; of a zip, the files in it.
+    """Yield a file, with its data if it ends in ".json"; of a zip, the files in it, at most ``max_files``.
 
     ``zips`` is the number of zips that the file is in. A zip in a zip is unpacked in memory, but
     none in that. A file that is too large or cannot be read is yielded with that problem. A zip
@@ -181,7 +188,7 @@ def _read_file(
     try:
         with open_file() as file:
             if is_zip and not zips:
-                yield from _read_zip(file, found, zips)
+                yield from _read_zip(file, found, max_files, zips)
                 return
             data = file.read(max_bytes + 1)  # what a zip says of its sizes may be false
     except READ_ERRORS as exc:
@@ -190,13 +197,15 @@ def _read_file(
     if len(data) > max_bytes:
         yield replace(found, problem=f"it is too large: more than {max_bytes:,} bytes")
     elif is_zip:
-        yield from _read_zip(BytesIO(data), found, zips)
+        yield from _read_zip(BytesIO(data), found, max_files, zips)
     else:
         yield replace(found, data=data, problem="" if data else "it is empty")
 
 
-def _read_zip(source: IO[bytes], found: Submission, zips: int) -> Iterator[Submission]:
-    """Yield the files in a zip, and its folders without files, also the zip as a whole.
+def _read_zip(
+    source: IO[bytes], found: Submission, max_files: int, zips: int
+) -> Iterator[Submission]:
+    """Yield the first ``max_files`` files in a zip, and its folders without files, also the zip as a whole.
 
     If it cannot be read, ``found``, the zip, is yielded with that problem. A zip can have several
     files of one name: a number is added to the names of the later ones.
@@ -207,9 +216,9 @@ def _read_zip(source: IO[bytes], found: Submission, zips: int) -> Iterator[Submi
     try:
         with ZipFile(source) as archive:
             members = archive.infolist()
-            if "/" in found.place and len(members) > MAX_NESTED_FILES:
-                del members[MAX_NESTED_FILES:]
-                yield replace(found, problem=f"only its first {MAX_NESTED_FILES:,} files were read")
+            if len(members) > max_files:
+                del members[max_files:]
+                yield replace(found, problem=f"only its first {max_files:,} files were read")
             for member in members:
                 path = PurePosixPath(member.filename.lstrip("/"))
                 shown = PurePosixPath(*takewhile(_is_shown, path.parts))
@@ -221,7 +230,8 @@ def _read_zip(source: IO[bytes], found: Submission, zips: int) -> Iterator[Submi
                     path = path.with_stem(f"{path.stem} (2)")
                 files.add(path)
                 file = Submission(f"{found.place}/{path}", changed=_time_of_member(member))
-                yield from _read_file(file, partial(archive.open, member), zips + 1)
+                open_member = partial(archive.open, member)
+                yield from _read_file(file, open_member, MAX_ZIP_FILES, zips + 1)
     except READ_ERRORS as exc:
         yield replace(found, problem=f"it is not a zip that can be read: {exc}")
         return
@@ -250,8 +260,8 @@ def _set_time(file: Submission, text: str) -> Submission:
     try:
         time = datetime.fromisoformat(" ".join(words[:2]))
         if time.tzinfo is None:
-            zone = words[2] if len(words) > 2 else "UTC"
-            time = time.replace(tzinfo=ZoneInfo(zone))
+            zone = ZoneInfo(words[2]) if words[2:] not in ([], ["UTC"]) else UTC
+            time = time.replace(tzinfo=zone)
         utc = _format_time(time.astimezone(UTC))
     except (ValueError, KeyError, OverflowError, OSError):  # OSError: the zone is "Europe"
         return file

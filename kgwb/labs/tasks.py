@@ -290,9 +290,22 @@ def find_lab(number: int | str | Path) -> Lab:
     """
     if str(number).endswith(".py"):
         return _load_own_lab(Path(str(number)).expanduser())
-    if number not in LAB_MODULES:
+    return _find_shipped_lab(number)
+
+
+def load_shipped_lab(number: int | str, language: str = "") -> Lab:
+    """Return a lab of kgwb by its number, with its tasks in a language.
+
+    It is for a number that stands in somebody's file: a path there is not opened. Raises InputError
+    if there is no lab of this number, or no catalogue of the language.
+    """
+    return _find_shipped_lab(number).translate(load_texts(language))
+
+
+def _find_shipped_lab(number: object) -> Lab:
+    if not isinstance(number, int) or number not in LAB_MODULES:
         raise InputError(
-            f"kgwb has no lab {number!r}; one of your own is named by its file: --lab my_lab.py",
+            f"kgwb has no lab {str(number)!r}; one of your own is named by its file: --lab my_lab.py",
             hint="give 1, 2 or 3, or a file: kgwb.lab('my_lab.py'), kgwb labs collect --lab my_lab.py",
         )
     module = importlib.import_module(f"kgwb.labs.{LAB_MODULES[number]}")
@@ -311,9 +324,9 @@ def make_lab_opener(file: str | Path | None, language: str) -> LabOpener:
     InputError or SettingError at once if the file has no lab.
     """
     if file is None:
-        return lambda name: load_lab(name, language)
+        return lambda name: load_shipped_lab(name, language)
     own = load_lab(file, language)
-    return lambda name: own if name == own.number else load_lab(name, language)
+    return lambda name: own if name == own.number else load_shipped_lab(name, language)
 
 
 def _load_own_lab(path: Path) -> Lab:

@@ -32,6 +32,8 @@ LANGUAGE_CODE = re.compile(r"[A-Za-z]{2,3}([_-][A-Za-z0-9]+)*")
 FRAME_KEY = "badge.wrong"
 """A text that a catalogue has if it has what kgwb says around the tasks."""
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
+CHOICE_KEY = re.compile(r"[^.]+\.\d+\.(unknown|wrong|missing|number)")
+"""The key of what is wrong with a choice, as in "cinema.2.wrong"."""
 
 
 @frozen
@@ -64,9 +66,8 @@ class Texts:
     def get(self, problem: Problem, /, **values: object) -> str:
         """Return the text of a key, or of a message, with each "{name}" replaced by the value of that name.
 
-        A key without a text has that of "choice." and its last part, as "3.2.wrong" has "choice.wrong"; else it is
-        itself the text. A value that is a message is rendered first. A
-        placeholder without a value stays as it is.
+        A key without a text is itself the text, but a CHOICE_KEY has the text for choices. A value that is
+        a message is rendered first. A placeholder without a value stays as it is.
         """
         if isinstance(problem, Message):
             return self.get(problem.key, **problem.values)
@@ -78,8 +79,10 @@ class Texts:
                 return self.get(value)
             return str(value)
 
-        _, _, part = problem.rpartition(".")
-        text = self.texts.get(problem) or self.texts.get(f"choice.{part}", problem)
+        text = self.texts.get(problem, problem)
+        choice = CHOICE_KEY.fullmatch(text)
+        if choice:
+            text = self.texts[f"choice.{choice[1]}"]
         return PLACEHOLDER.sub(value_of, text)
 
     def has(self, key: str) -> bool:

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from jinja2.ext import Extension
+from markupsafe import Markup
 
 from kgwb.show.static_form import VOID_ELEMENTS, load_style, make_static
 from kgwb.text import (
@@ -119,6 +120,11 @@ class WithoutBreaksAtBlocks(Extension):
         return _BREAK_AFTER_BLOCK.sub(r"\1", source)
 
 
+def _finalize(value: object) -> str:
+    """Return what a template shows of a value: the result of a macro, which is escaped already, as it is."""
+    return value if isinstance(value, Markup) else safe(value)
+
+
 @cache
 def _template_environment() -> Environment:
     """Return the Jinja environment for the templates of the package.
@@ -133,7 +139,7 @@ def _template_environment() -> Environment:
         loader=FileSystemLoader(package),
         auto_reload=False,
         autoescape=True,
-        finalize=safe,
+        finalize=_finalize,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -26,6 +26,7 @@ CLUB = """
 :yard a :Firm ; rdfs:label "Voss Yard" .
 :check a :Inspection ; :inspectedBoat :auk ; :inspector :ida ; :inspectedOn "2014-02-02"^^xsd:date ;
   :checkNumber "C-14" ; :faultsFound 3 . :grebe :passedSurvey true . :auk :passedSurvey false .
+:heron1 :registered true . :grebe :registered true . :auk :registered false .
 :heron1 a :Boat ; rdfs:label "Heron" ; :mooredIn :quay ; :skipper :tor . :quay a :Place ; rdfs:label "Fish Quay" .
 :heron2 a :Boat ; rdfs:label "Heron" ; :mooredIn :basin ; :skipper :pal . :basin a :Place ; rdfs:label "Old Basin" .
 :wreck :discoveredBy :olga ; rdfs:label "Brown Wreck" . :olga :taught :nils .
@@ -63,9 +64,13 @@ IN_OTHER_WORDS = {
     "Who is teaching Ida Moss to sail?": ([], ""),
     "Which women are the skipper of the Grebe?": ([], ""),
     "Who inspected the Great Auk?": (["Ida Moss"], "inspector"),
-    "Who was the womens winner of the Seal Cup in 2019?": (["Olga Ruud"], ""),
+    "Who was the womens winner of the Seal Cup in 2019?": (["Olga Ruud"], "year"),
     "Who was the womens winner of the Seal Cup in 2017?": ([], ""),
     "Who won the Seal Cup in 2018?": ([], ""),
+    "How many boats did the Seal Cup have up to 2018?": ([], ""),
+    "How many boats did the Seal Cup have in May 2018?": ([], ""),
+    "Which boats are registered?": (["Grebe", "Heron"], ""),
+    "Which firm operates the Pram 3?": ([], ""),
     "How many boats did the Seal Cup have in 2018?": (["31"], "number of boats"),
     "How many boats were in the Seal Cup race of 2019?": (["40"], "number of boats"),
     "Who made the cabin of the Great Auk?": (["Voss Yard"], ""),

@@ -62,7 +62,6 @@ MAX_CLASS_WORDS = 3
 """How many words the name of an asked class may have."""
 EXISTENCE = re.compile(
     r"\b(?:(?:are|is) there|(?:do|does|did|have|has) (?:we|you|they|i) (?:have|got)|on (?:record|file)"
-    r"|(?:are|is) (?:recorded|listed|registered)(?=[?!. ]*$)"
     r"|in (?:the|this|your|our) (?:graph|data|database|dataset)|in (?:total|all)|altogether)\b",
     re.I,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, product
 
 from rdflib import URIRef
 
@@ -74,6 +74,7 @@ MIN_PREDICATE_SIMILARITY = 0.45
 """Similarity from which a word of the question asks for a predicate."""
 MIN_CLASS_SIMILARITY = 0.5
 """Similarity from which a word of the question names a class."""
+BUSINESSES = en.word_list("businesses")
 COMPANIES = ("company", "firm", "organisation", "organization")
 """Words for whatever does business: a maker, a supplier."""
 A_TRUTH_VALUE = "a truth value"
@@ -213,9 +214,7 @@ class QuestionWords:
 
 def is_company(word: str, class_name: str) -> bool:
     """Return whether a word is one for what does business, and a class one of these, as manufacturers are."""
-    if word not in COMPANIES or not words_of(class_name):
-        return False
-    return leads_to_agent(class_name) and class_name not in en.PROFESSIONS
+    return word in COMPANIES and words_of(class_name)[-1] in BUSINESSES
 
 
 def predicates_like(
@@ -403,6 +402,9 @@ class LookUp(QuestionWords):
         places = [each for each in similar if leads_to_kind(self.kg, things, each, self.kind)]
         if len(places) != 1 or len(similar) == 1:
             return reading
+        pairs = product(words_of(relation), words_of(places[0].name))
+        if any(are_rivals(word, other) for word, other in pairs):
+            return reading  # where somebody died is not the "birth place"
         return reading._replace(facts=(first, (subject, places[0].name, object_)))
 
     def _find_asked(self, last_question: Words, predicates: Predicates) -> VertexPredicate | None:

@@ -42,7 +42,7 @@ Vertices = tuple[Term, ...]
 Row = tuple[Term | None, ...]
 MAX_SAMPLED_TRIPLES = 100_000
 """How many triples of the vertices are looked at, in each direction."""
-MAX_PAIRS = 5_000
+MAX_PAIRS = 100_000
 """How many statements that a class is a subclass, or a predicate an inverse, are looked at."""
 MAX_SAMPLED_VALUES = 100
 """How many values are looked at to know of what kind the values of a predicate are."""

@@ -112,9 +112,12 @@ WHY_WORDS = ("why", "why's")
 EACH_OF = "each of "
 """Before a list of names it asks for what each of them has, and not for what they have in common."""
 ONLY_THING = re.compile(r"\b(?:the|your|our)(?: whole| entire)? (\w+)", re.I)
+BEFORE_YEAR = ("in", "of", "during", "for", "the")
 ANY_OF = frozenset(("any", "either", "or"))
 """Words before or between several names of which not all are meant."""
-JOINING_WORDS = en.PREPOSITIONS | en.RELATIVES
+ENDS_OF_WAY = frozenset(("from", "to", "between"))
+NAMING_WORDS = en.RELATIVES | {"in", "at", "of", "near", "on"}
+"""Words between a name and another one that says which thing of the first name is meant."""
 LIST_JOINT = re.compile(r"(,|,? and) (the )?", re.I)
 """What stands between two names of a list: "A, B and the C"."""
 ADDS_CONDITION = re.compile(
@@ -678,7 +681,7 @@ def _read_two_steps(
 
 
 def _read_record(question: str, kg: Graph, embeddings: Embeddings) -> Read | None:
-    """Return a reading of a question about what one thing of a year says of a name; None if there is none.
+    """Return a reading, in doubt, of a question about what one thing of a year says of a name; None if there is none.
 
     "How many visitors did X have in 2019" asks for the visitors of a record of X whose only time is in
     2019. The words without the year are read about these records as about a name.
@@ -688,10 +691,9 @@ def _read_record(question: str, kg: Graph, embeddings: Embeddings) -> Read | Non
     if len(mentions) != 1 or place is None or find_unread_form(question, None):
         return None
     year = words[place]
-    start = place
-    if words[place - 1] in en.PREPOSITIONS:
-        start -= 1
-    words[start : place + 1] = []
+    if words[place - 1] not in BEFORE_YEAR:
+        return None  # up to 2019, in May 2019
+    words[place - 1 : place + 1] = []
     [mention] = mentions
     ends = _vertices_of(kg, mention.text)
     found = []
@@ -712,7 +714,9 @@ def _read_record(question: str, kg: Graph, embeddings: Embeddings) -> Read | Non
             Comparison("?year", ">=", year),
             Comparison("?year", "<", str(int(year) + 1)),
         )
-        found.append((rest._replace(facts=facts, comparisons=of_year), unread))
+        doubt = f"“{year}” was read as the “{when}” of what “{first.name}” leads to"
+        reading = rest._replace(facts=facts, comparisons=of_year)
+        found.append((reading, Unread((), [*unread.doubts, doubt])))
     return only(found)
 
 
@@ -870,14 +874,13 @@ def _find_named(kg: Graph, question: str) -> Mentions:
     named: list[Mention] = []
     for found in mentions:
         mention = _with_label(found, year, kg)
-        if (
-            named
-            and words[0] not in en.AUXILIARIES
-            and _tells_apart(mention, named[-1], words[named[-1].end : mention.start], kg)
-        ):
-            named[-1] = named[-1]._replace(end=mention.end)
-            continue
         before = words[: mention.start]
+        if len(named) == 1 and words[0] not in en.AUXILIARIES:
+            [first] = named
+            is_end = not ENDS_OF_WAY.isdisjoint(words[: first.start][-1:])
+            if not is_end and _tells_apart(mention, first, before[first.end :], kg):
+                named = [first._replace(end=mention.end)]
+                continue
         after = words[mention.end : mention.end + 1]
         if NON_CONTENT_WORDS.issuperset([*before[-1:], *after]):
             named.append(mention)
@@ -899,7 +902,7 @@ def _find_named(kg: Graph, question: str) -> Mentions:
 def _tells_apart(other: Mention, mention: Mention, between: Words, kg: Graph) -> bool:
     """Return whether another name, behind that of several things, is said to belong to one of them alone."""
     vertices = find_labelled(kg, mention.text)
-    if len(vertices) < 2 or "and" in between or JOINING_WORDS.isdisjoint(between):
+    if len(vertices) < 2 or "and" in between or NAMING_WORDS.isdisjoint(between):
         return False
     ways = "{ ?v ?p ?o } UNION { ?o ?p ?v }"
     listed = f"{values_clause('?v', vertices)} {values_clause('?o', find_labelled(kg, other.text))}"

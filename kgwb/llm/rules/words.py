@@ -568,6 +568,9 @@ class _MentionFinder:
         found = []
         for part, spellings in spellings_of.items():
             names = [spelling for spelling in spellings if spelling in labels]
+            sign = POSSESSIVE_ENDING.search(part.text)
+            if sign and part.text[: sign.start()] in labels:  # Anna's dog may be a dog of Anna
+                names = [name for name in names if POSSESSIVE_ENDING.search(name)]
             if names and not self._is_adjective(part):
                 found.append(part._replace(text=names[0]))
         return found

@@ -102,7 +102,6 @@ PLACES = {
     "third": 2,
     "fourth": 3,
     "fifth": 4,
-    "last": -1,
     "latter": -1,
 }
 """For an ordinal, its place among several answers."""
@@ -115,7 +114,8 @@ ASKS_FOR_MOST = re.compile(
 """A question for one of the answers by a measure: "and the oldest?", "who is the youngest of them?"."""
 ORDINAL = "the ({})".format("|".join(PLACES))
 ORDINAL_ONE = re.compile(
-    rf"^{ORDINAL}(?=\W*$)|\b{ORDINAL} one\b|\bthe former(?=( born| built| \w+ed)?\W*$)|\bthe latter\b",
+    rf"^{ORDINAL}(?=\W*$)|\b{ORDINAL} one\b(?! (?:to|\w+ed)\b)"
+    r"|\bthe former(?=( born| built| \w+ed)?\W*$)|\bthe latter\b",
     re.I,
 )
 NO_TOPIC = re.compile(rf"{SUPERLATIVE.pattern}|{ORDINAL_ONE.pattern}|\b(both|there)\b", re.I)
