@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,7 +17,7 @@ from kgwb.bench import Report
 from kgwb.build import System, check_system
 from kgwb.llm.rules import BASELINE_REMARK
 from kgwb.run import Run
-from kgwb.run.systems import resolve_system
+from kgwb.run.systems import load_file, resolve_system
 
 DENIS, AMY, JEREMY = "Denis Villeneuve", "Amy Adams", "Jeremy Renner"
 FULL = "PREFIX : <http://example.org/> SELECT ?x WHERE { :arrival :director ?x }"
@@ -163,10 +162,7 @@ def test_its_functions_are_steps_and_its_answer_has_support(
 def test_outside_of_a_run_it_is_the_plain_pipeline(
     path: Path, system: System, row: Pipeline
 ) -> None:
-    module_name = system.answer.__module__
-    if module_name.startswith("kgwb."):  # that of a graph's function, and not of the pipeline
-        module_name = path.stem
-    module = sys.modules[module_name]
+    module = load_file(path)
     for _ in range(2):
         assert row.plainly(module, row.question) == row.found
 
