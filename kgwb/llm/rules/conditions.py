@@ -27,7 +27,7 @@ from kgwb.llm.rules.words import (
     Token,
     Words,
     are_kin,
-    are_rivals,
+    have_rivals,
     kept_by_graph,
     lowercase_words,
     relation_phrase,
@@ -379,8 +379,7 @@ def find_likely_value(
         if len(kin) != 1:
             return None
         [(text, name, value)] = kin  # "fixed" for "under repair"
-    pairs = product(said.values(), words_of(text))
-    if any(are_rivals(word, other) for word, other in pairs):
+    if have_rivals(said.values(), words_of(text)):
         return None
     doubt = f"“{phrase}” was read as “{text}”"
     return Condition(name, value, set(said), [doubt])
@@ -562,8 +561,7 @@ def _find_like(
     kin = []
     likeness: dict[Attribute, float] = {}
     for attribute in attributes:
-        pairs = product(said, words_of(attribute.name))
-        if any(are_rivals(word, other) for word, other in pairs):
+        if have_rivals(said, words_of(attribute.name)):
             continue
         if any(are_kin(word, attribute.name) for word in said):
             kin.append(attribute)

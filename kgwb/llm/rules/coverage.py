@@ -71,8 +71,8 @@ from kgwb.llm.rules.words import (
     Mention,
     Words,
     are_kin,
-    are_rivals,
     has_word_of_stem,
+    have_rivals,
     leads_to_agent,
     only,
     relation_phrase,
@@ -563,7 +563,7 @@ class Coverage(QuestionWords):
         stems = {stem(word) for word in meanings - UNSPECIFIC_WORDS}
         if not stems.isdisjoint(map(stem, phrase_words)):
             return True
-        if any(are_rivals(word, other) for word, other in product(phrase_words, name_words)):
+        if have_rivals(phrase_words, name_words):
             return False
         return max_similarity(phrase, [name], self.embeddings) >= threshold
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations, pairwise, product
-
-from rdflib import URIRef
+from itertools import combinations, pairwise
 
 from kgwb.kg.base import Direction, Graph
 from kgwb.kg.embeddings import Embeddings
@@ -40,7 +38,6 @@ from kgwb.llm.rules.predicates import (
     VertexPredicate,
     Vertices,
     asked_kind,
-    fetch_ends,
     fetch_predicates,
     find_similar_predicates,
     has_neighbour_of_two_types,
@@ -49,6 +46,7 @@ from kgwb.llm.rules.predicates import (
     names_of_classes,
     names_of_other_predicates,
     predicates_within_two_steps,
+    things_at,
     with_superclasses,
     write_name_list,
 )
@@ -60,6 +58,7 @@ from kgwb.llm.rules.words import (
     are_rivals,
     compare_wordings,
     has_word_of_stem,
+    have_rivals,
     have_same_relation,
     leads_to_agent,
     only,
@@ -235,16 +234,6 @@ def fact_of(name: str, predicate: VertexPredicate, other: str) -> Fact:
     return name, predicate.name, other
 
 
-def things_at(kg: Graph, vertices: Vertices, predicates: Predicates) -> tuple[URIRef, ...]:
-    """Return the things that predicates of vertices lead to."""
-    things = []
-    for predicate in predicates:
-        for value in fetch_ends(kg, vertices, predicate):
-            if isinstance(value, URIRef):
-                things.append(value)
-    return tuple(things)
-
-
 def is_class_called(phrase: str, classes: Iterable[str]) -> bool:
     """Return whether one of some classes has a name, or has it after an adjective or noun: "ferry", "car ferry"."""
     return any(each == phrase or each.endswith(f" {phrase}") for each in classes)
@@ -402,8 +391,7 @@ class LookUp(QuestionWords):
         places = [each for each in similar if leads_to_kind(self.kg, things, each, self.kind)]
         if len(places) != 1 or len(similar) == 1:
             return reading
-        pairs = product(words_of(relation), words_of(places[0].name))
-        if any(are_rivals(word, other) for word, other in pairs):
+        if have_rivals(words_of(relation), words_of(places[0].name)):
             return reading  # where somebody died is not the "birth place"
         return reading._replace(facts=(first, (subject, places[0].name, object_)))
 
@@ -702,7 +690,7 @@ class LookUp(QuestionWords):
         stems = stems_of(predicate.name)
         is_said = not stems.isdisjoint(map(stem, self.content_words))
         for position, (word, following) in enumerate(pairwise([*self.words, ""])):
-            if any(are_rivals(word, other) for other in name_words):
+            if have_rivals([word], name_words):
                 return True
             if following not in EMPTY_WORDS and not en.is_verb(following):
                 is_said_word = stem(word) in stems and stem(following) not in stems

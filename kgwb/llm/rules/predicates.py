@@ -230,6 +230,16 @@ def fetch_ends(kg: Graph, vertices: Vertices, predicate: VertexPredicate) -> lis
     return fetch_values(kg, vertices, [predicate.iri], is_incoming=predicate.is_incoming)
 
 
+def things_at(kg: Graph, vertices: Vertices, predicates: Predicates) -> tuple[URIRef, ...]:
+    """Return the things that predicates of vertices lead to."""
+    things = []
+    for predicate in predicates:
+        for value in fetch_ends(kg, vertices, predicate):
+            if isinstance(value, URIRef):
+                things.append(value)
+    return tuple(things)
+
+
 def are_texts(vertices: Vertices) -> bool:
     """Return whether these are texts or numbers of the graph, and no things."""
     return bool(vertices) and all(isinstance(vertex, Literal) for vertex in vertices)
@@ -585,8 +595,7 @@ def leads_to_kind(kg: Graph, vertices: Vertices, predicate: VertexPredicate, kin
     is_agent = is_person or any(map(leads_to_agent, nouns)) or not nouns.isdisjoint(en.GROUPS)
     if is_agent or not nouns:
         return True
-    things = [end for end in fetch_ends(kg, vertices, predicate) if isinstance(end, URIRef)]
-    names = kg.names(things[:1]).values()
+    names = kg.names(things_at(kg, vertices, [predicate])[:1]).values()
     return any(find_kind(kg, name) == "person" for name in names)  # a stonemason is born
 
 

@@ -64,7 +64,6 @@ from kgwb.llm.rules.look_up import (
     has_other_direction,
     is_lookup,
     predicates_like,
-    things_at,
 )
 from kgwb.llm.rules.predicates import (
     SPELLING_WEIGHT,
@@ -79,6 +78,7 @@ from kgwb.llm.rules.predicates import (
     fetch_predicates,
     names_of_classes,
     names_of_predicates,
+    things_at,
     with_superclasses,
 )
 from kgwb.llm.rules.words import (
@@ -527,11 +527,13 @@ def read_with_doubts(question: str, kg: Graph | None, embeddings: Embeddings) ->
 
 def _read_of_only(question: str, kg: Graph, embeddings: Embeddings) -> Read | None:
     """Return a reading, in doubt, of a question about the only thing whose name ends in a noun: "the park"; or None."""
+    if _names_things(question, kg):
+        return None
     for found in ONLY_THING.finditer(question):
         noun = found[1].casefold()
         hits = kg.search(noun, MAX_TIED_LABELS).hits
         labels = {hit.label for hit in hits if normalize(hit.label).endswith(f" {noun}")}
-        if len(labels) == 1 and not _names_things(question, kg):
+        if len(labels) == 1:
             [label] = labels
             named = f"{question[: found.start()]}{label}{question[found.end() :]}"
             reading, unread = read_with_doubts(named, kg, embeddings)

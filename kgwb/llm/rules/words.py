@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import lru_cache, wraps
 from itertools import chain
 from typing import Concatenate, Literal, NamedTuple, ParamSpec, TypeVar
@@ -277,6 +277,11 @@ def are_rivals(first: str, second: str) -> bool:
         return False
     others = RIVALS.get(stem(second), {})
     return any(meaning != others.get(group, meaning) for group, meaning in meanings.items())
+
+
+def have_rivals(words: Iterable[str], others: Collection[str]) -> bool:
+    """Return whether a word and one of others are rivals."""
+    return any(are_rivals(word, other) for word in words for other in others)
 
 
 def have_same_relation(word: str, name: str) -> bool:
