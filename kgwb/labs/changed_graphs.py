@@ -282,7 +282,8 @@ class Triples:
         """
         words = split_words(relation)
         asked = self.find_asked(subject, object_)
-        if re.fullmatch(DATA["prepositions"].get(asked, ""), words):
+        preposition = DATA["prepositions"].get(asked)
+        if preposition and re.fullmatch(preposition, words):
             return asked
         for label, pattern in DATA["meanings"].items():
             if re.search(rf"\b({pattern})", words):
