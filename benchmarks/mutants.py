@@ -25,6 +25,7 @@ import re
 import shutil
 import sys
 import time
+import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -314,6 +315,7 @@ def run_tests(tests: list[str], *options: str) -> tuple[bool | None, str]:
     output = output_file.read_text(errors="replace")
     if child.exitcode == 0:
         return True, output
+    output += f"\npytest's process ended with {child.exitcode}"
     # A change may break even the import of the tests, end the process, or break what reports a failure.
     is_run = child.exitcode in (1, 2) or child.exitcode < 0 or "while loading conftest" in output
     has_failed = re.match(r"[.sxX]*[FE]", output)
@@ -335,6 +337,10 @@ def run_pytest(output_file: Path, options: list[str], tests: list[str]) -> None:
     code = int(pytest.ExitCode.INTERNAL_ERROR)
     try:
         code = int(pytest.main([*options, *plugins, f"@{tests_file}"]))
+    except BaseException:
+        # Nothing else would print it: the process ends at once, since a mutant may have left threads behind.
+        traceback.print_exc()
+        raise
     finally:
         sys.stdout.flush()
         os._exit(code)
