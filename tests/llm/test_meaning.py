@@ -24,6 +24,7 @@ CLUB = """
 :pal :memberOf :crew ; :operates :pram . :crew :numberOfMembers "48" .
 :tor :services :wren . :wren a :Boat ; rdfs:label "Wren 5" . :grebe :heightM 12.5 .
 :yard a :Firm ; rdfs:label "Voss Yard" .
+:truce a :Boat ; rdfs:label "The Truce" ; :skipper :tor .
 :check a :Inspection ; :inspectedBoat :auk ; :inspector :ida ; :inspectedOn "2014-02-02"^^xsd:date ;
   :checkNumber "C-14" ; :faultsFound 3 . :grebe :passedSurvey true . :auk :passedSurvey false .
 :heron1 :registered true . :grebe :registered true . :auk :registered false .
@@ -89,6 +90,7 @@ IN_OTHER_WORDS = {
     "Who is the skipper of the Heron in the Old Basin?": (["Pal Berg"], ""),
     "Who is the skipper of the Heron that is moored in the Fish Quay?": (["Tor Lie"], ""),
     "Who is the head of the crew?": (["Ida Moss"], "Night Crew"),
+    "Whose boat is The Truce? I mean the skipper.": ([], ""),
     "How many people work in the Night Crew?": (["1"], "member of"),
     "Who found the Brown Wreck?": (["Olga Ruud"], "discovered by"),
     "Who sailed the Brown Wreck?": (["Nils Aas"], ""),

@@ -536,6 +536,9 @@ def _read_of_only(question: str, kg: Graph, embeddings: Embeddings) -> Read | No
         if len(labels) == 1:
             [label] = labels
             named = f"{question[: found.start()]}{label}{question[found.end() :]}"
+            if not _names_things(named, kg):
+                # It would be read here again: "the Truce" ends in "Truce" as well.
+                return None
             reading, unread = read_with_doubts(named, kg, embeddings)
             doubt = f"“{found[0]}” was read as “{label}”"
             return None if unread.reasons else (reading, Unread((), [*unread.doubts, doubt]))
