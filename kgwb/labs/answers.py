@@ -30,20 +30,40 @@ AnswerTriples = Sequence[tuple[str, str, str]]
 ReplyText = NewType("ReplyText", str)
 """The reply of a model: JSON as text. A dictionary is read as the JSON object that it writes."""
 
-SEPARATORS = re.compile(r"[,;\n]| [&/|] ")
-NUMBER = re.compile(r"(?<!\w)-?(?:\d+(?:[.,]\d+)?|\.\d+)(?!\w)")
+SEPARATORS = re.compile(r"[,;\n]| [&/|+] ")
+NUMBER = re.compile(
+    r"(?<!\w)(-?(?:\d+(?:[.,]\d+)?|\.\d+))(?!\w)(\s*(?:%|(?:percent|prozent)\b))?", re.IGNORECASE
+)
+"""A number, and what says that it is a hundredth of that."""
+NUMBER_WORDS = (
+    "zero|null",
+    "one|eins",
+    "two|zwei",
+    "three|drei",
+    "four|vier",
+    "five|fünf",
+    "six|sechs",
+    "seven|sieben",
+    "eight|acht",
+    "nine|neun",
+    "ten|zehn",
+)
+"""What students write for the numbers from 0 on."""
 WHOLE_NUMBER = re.compile(r"-?\d+(?:\s*[-–]\s*\d+)?")
 """A number in a list such as "2,4,5", where a comma is no decimal comma. A range such as "1-9" is one, and not read."""
 NEGATION = re.compile(
     r"\b(no(?!\.)|not|none|never|without|instead of|rather than|kein\w*|nicht|nie|ohne|statt|anstatt)\b|n['’]t\b",
     re.IGNORECASE,
 )
+DENIAL = re.compile(rf"{NEGATION.pattern}|\b(but|except|excluding|außer)\b", re.IGNORECASE)
+"""What says that the one thing which is named is not meant: "any but this"."""
 OTHER_THAN_SAID = re.compile(
-    rf"({NEGATION.pattern}|\b(but|except|excluding|least|most|than|over|under|above|below|außer|mindestens"
-    r"|höchstens|als|über|unter)\b|[<>≤≥])\W*(\b\w+\W+)?\d|\d\s*\+$|\d (or|oder) (more|less|fewer|mehr|weniger)",
+    rf"({DENIAL.pattern}|\b(least|most|max|min|than|up to|almost|nearly|over|under|above|below|mindestens"
+    r"|höchstens|als|bis zu|fast|über|unter)\b|[<>≤≥])\W*(\b\w+\W+)?\d|\d\s*\+$"
+    r"|\d\W+(\w+ )?(at (least|most)|(or|oder) (more|less|fewer|so|mehr|weniger)|mindestens|höchstens)\b",
     re.IGNORECASE,
 )
-"""What says that the numbers in a text are not those that are meant: "at least 8", "all but 2", "8+"."""
+"""What says that the numbers in a text are not those that are meant: "at least 8", "all but 2", "8 or so"."""
 TRIPLE_FIELDS = (
     ("subject", "head", "s"),
     ("predicate", "relation", "property", "p"),
@@ -81,22 +101,31 @@ def _fit_reply(data: Any) -> Any:
     return data
 
 
-def _find_numbers(form: re.Pattern[str], data: Any) -> list[str]:
-    """Return the numbers in a text; none if it says that others are meant, and none in other data."""
-    if not isinstance(data, str) or OTHER_THAN_SAID.search(data):
-        return []
-    return form.findall(data)
+def _to_digits(data: Any) -> str:
+    """Return a text, if it has no digits with digits for its NUMBER_WORDS.
+
+    Empty for one that says that other numbers are meant, and for other data.
+    """
+    if not isinstance(data, str):
+        return ""
+    if not re.search(r"\d", data):
+        for number, words in enumerate(NUMBER_WORDS):
+            data = re.sub(rf"(?i)\b({words})\b", str(number), data)
+    return "" if OTHER_THAN_SAID.search(data) else data
 
 
 def _fit_number(data: Any) -> Any:
-    """Return the only number in a text, with a point or a comma: "8 triples" is 8.
+    """Return the only number in a text, with a point or a comma: "8 triples" is 8, and "94 %" is 0.94.
 
     A number without a fraction becomes an int. A text with no number or several, and other data, are
     returned unchanged.
     """
-    numbers = _find_numbers(NUMBER, data)
+    numbers = NUMBER.findall(_to_digits(data))
     if len(numbers) == 1:
-        data = float(numbers[0].replace(",", "."))
+        [(number, percent)] = numbers
+        data = float(number.replace(",", "."))
+        if percent:
+            data /= 100
     if isinstance(data, float) and data.is_integer():
         return int(data)
     return data
@@ -107,7 +136,7 @@ def _fit_numbers(data: Any) -> Any:
 
     Other data, and items that are no numbers, are returned unchanged.
     """
-    data = _find_numbers(WHOLE_NUMBER, data) or data
+    data = WHOLE_NUMBER.findall(_to_digits(data)) or data
     if isinstance(data, int | float):
         data = [data]
     if not isinstance(data, list):
@@ -151,11 +180,11 @@ def _fit_named_number(data: Any) -> Any:
         if not isinstance(number, str):
             return [name, _fit_number(number)]
         data = f"{name} {number}"
-    numbers = _find_numbers(NUMBER, data)
-    if len(numbers) != 1:
+    text = _to_digits(data)
+    if not text:
         return data
-    name = NUMBER.sub("", data).strip(" ,:;=()\"'")
-    return [name, _fit_number(numbers[0])]
+    name = NUMBER.sub("", text).strip(" ,:;=()\"'")
+    return [name, _fit_number(text)]
 
 
 def _fit_triples(data: Any) -> Any:

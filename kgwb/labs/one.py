@@ -11,7 +11,7 @@ from typing import Any
 from rdflib import URIRef
 
 from kgwb.kg.queries import describe_vertices
-from kgwb.labs.answers import AnswerTriples, NamedChoice, NumberedChoice
+from kgwb.labs.answers import DENIAL, AnswerTriples, NamedChoice, NumberedChoice
 from kgwb.labs.changed_graphs import (
     DATA,
     FILMS_NAMESPACE,
@@ -33,6 +33,7 @@ from kgwb.labs.recorded import (
 from kgwb.labs.tasks import (
     Choice,
     Lab,
+    find_options,
     is_nearest,
     open_sample,
 )
@@ -48,6 +49,7 @@ STORY_TRIPLE = ("Stalker", "story taken from", "?story")
 """What the QIR agent writes for it."""
 STORY = "Roadside Picnic"
 """The label of the right answer."""
+IRI = re.compile(r"https?://[\w./-]+|\bfl:\w+")
 NAME = "harry potter"
 """The only name in the question of the second task."""
 
@@ -160,11 +162,14 @@ def _find_form_problem(facts: AnswerTriples) -> Problem:
 def check_vertex(iri: str) -> Problem:
     """Return "" for the IRI of the novel Solaris in the sample graph films, else feedback.
 
-    It may be in angle brackets, or have the prefix fl: or none. It must be one of a vertex with the
-    label "Solaris". The feedback on another such vertex names its types.
+    It may be in angle brackets, have the prefix fl: or none, or be the only one in a sentence. It must be one of
+    a vertex with the label "Solaris". The feedback on another such vertex names its types.
     """
     films = open_sample("films")
     candidates = films.exact(["Solaris"]).get("Solaris", ())
+    named = set(IRI.findall(iri))
+    if len(named) == 1 and not DENIAL.search(iri):
+        [iri] = named
     vertex = URIRef(expand_iri(iri))
     if vertex not in candidates:
         return say("1.4.no-candidate", number=len(candidates), iri=vertex[:200])
@@ -193,9 +198,10 @@ def check_predicates(names: NamedChoice) -> Problem:
             of_name.append(to_data(query))
     queries = []
     for name in dict.fromkeys(map(to_display_name, names)):
-        if name not in by_name:
+        [predicate] = find_options(name, by_name)
+        if predicate not in by_name:
             return say("1.5.unknown", name=name[:80])
-        queries += by_name[name]
+        queries += by_name[predicate]
     if not queries:
         return "1.5.no-name"
     run.override("predicate_selection", {"predicates": names, "queries": queries})

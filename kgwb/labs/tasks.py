@@ -62,6 +62,8 @@ class Choice:
     """Empty if there is no limit."""
     numbers: Mapping[Any, tuple[float, float]] = field(default_factory=dict)
     """Where a number is given with an option: its lowest and its highest right value, by option."""
+    one_suffices: bool = False
+    """Whether one of the right ones is enough, also where several may be given."""
 
 
 @frozen
@@ -372,7 +374,8 @@ def is_nearest(text: str, right: Sequence[str], other: Sequence[str]) -> bool:
 
 
 BESIDE_NAMES = re.compile(
-    r"\b(the|agent|system|claims?|mean|f1|lost|answers?|der|das|behauptung(en)?|antworten)\b",
+    r"\b(the|both|only|agent|systems?|predicate(?!.selection)|claims?|highest|best|cheapest|mean|f1|lost|answers?|of|by|with|in"
+    r"|has|is|are|was|were|shown|der|die|das|beide|nur|behauptung(en)?|antworten|von|mit|hat|ist|sind|gezeigt)\b",
     re.IGNORECASE,
 )
 """What students write beside the name of an option: "the Chatty-KG system", "claim C", "qir lost"."""
@@ -388,10 +391,11 @@ def judge_choice(task: str, answer: Any, choice: Choice) -> Problem:
     number = None
     if isinstance(answer, tuple):
         answer, number = answer
-    is_single = not isinstance(answer, list)
+    items = answer if isinstance(answer, list) else [answer]
     chosen: list[Any] = []
-    for item in [answer] if is_single else answer:
+    for item in items:
         chosen += find_options(item, choice.options)
+    one_suffices = choice.one_suffices or items is not answer
     if number is not None:
         lowest, highest = choice.numbers.get(chosen[0], (number, number))
         if not lowest <= number <= highest:
@@ -402,7 +406,7 @@ def judge_choice(task: str, answer: Any, choice: Choice) -> Problem:
         choice.options or chosen,
         unknown=f"{task}.unknown",
         wrong=f"{task}.wrong",
-        missing="" if is_single else f"{task}.missing",
+        missing="" if chosen and one_suffices else f"{task}.missing",
     )
 
 

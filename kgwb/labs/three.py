@@ -46,13 +46,13 @@ def find_best_systems() -> Choice:
     return Choice(find_highest(means), means, numbers)
 
 
-@LAB.choice(str)
+@LAB.choice(NamedChoice)
 def find_cheapest_systems() -> Choice:
-    """The recorded systems with the lowest median of model calls."""
+    """The recorded systems with the lowest median of model calls, of which one is enough."""
     saved = {}
     for system in recorded_systems():
         saved[system] = -median(answer.totals.model_calls for answer in answers_of_system(system))
-    return Choice(find_highest(saved), saved)
+    return Choice(find_highest(saved), saved, one_suffices=True)
 
 
 def find_highest(values: Mapping[str, float]) -> list[str]:
