@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ import kgwb
 from kgwb.cli import main
 from kgwb.errors import InputError
 from kgwb.kg.label_search import normalize
-from kgwb.labs import LabWork, recorded
+from kgwb.labs import LabWork, recorded, two
 from kgwb.labs.collecting import collect_hand_ins
 from kgwb.labs.material import REPLIES
 from kgwb.labs.pages import render_class_page
@@ -82,6 +83,22 @@ def test_an_empty_wrong_or_hostile_answer_is_wrong(number: int, name: str) -> No
         assert feedback.state == "wrong", answer
         assert feedback.text and "<script" not in feedback._repr_html_()
     assert work.submission.tasks[name].tries == len(HOSTILE) - len(NO_ANSWERS)
+
+
+def test_what_is_right_to_choose_is_what_the_systems_say() -> None:
+    choices = recorded.DATA["choices"]
+    rejected = []
+    for number, reply in enumerate(REPLIES, 1):
+        _, problem = two._run_with_reply(two.MUSIC_QUESTION, reply)
+        if problem:
+            rejected.append(number)
+    assert choices["2.3"]["right"] == rejected
+    assert choices["2.3"]["options"] == list(range(1, len(REPLIES) + 1))
+    assert choices["2.7"]["options"] == [agent.name for agent in open_lost_run(1).system.agents]
+    assert choices["3.1"]["options"] == list(recorded.recorded_systems())
+    for system, (lowest, highest) in choices["3.1"]["numbers"].items():
+        mean = fmean(answer.f1 for answer in recorded.answers_of_system(system))
+        assert (lowest + highest) / 2 == pytest.approx(mean, abs=1e-4)
 
 
 def test_an_unknown_lab_or_task_is_an_error() -> None:

@@ -161,7 +161,7 @@ def test_points_are_taken_off_for_each_day_that_has_begun(
     written = (due + timedelta(hours=hours)).isoformat()
     tasks = {"1.1": TaskProgress(state="solved")}
     work = Submission("Ada", hand_in=HandIn(kgwb_lab=1, written=written, tasks=tasks))
-    grading = Grading({"1.1": 5}, due, 20)
+    grading = Grading(points={"1.1": 5}, due=due, late_percent=20)
     assert (grading.total_of(load_lab(1), work), grading.days_late(work)) == (total, days)
 
 
@@ -189,4 +189,4 @@ def test_grades_need_the_list_of_the_class(tmp_path: Path) -> None:
 @pytest.mark.parametrize("percent", ["-20", "101", "nan"])
 def test_being_late_gives_no_points(percent: str) -> None:
     with pytest.raises(InputError):
-        Grading(late_percent=float(percent))
+        Grading.parse(late_percent=percent)

@@ -20,7 +20,7 @@ from kgwb.labs.collecting import collect_hand_ins
 from kgwb.labs.hand_grades import GRADES_FILES, HandGrades
 from kgwb.labs.hand_ins import write_file
 from kgwb.labs.pages import render_class_page, save_student_pages
-from kgwb.labs.points import Grading, parse_due, parse_points, save_grades, save_points
+from kgwb.labs.points import Grading, save_grades, save_points
 from kgwb.labs.roster import Pseudonyms, Roster
 from kgwb.labs.tasks import make_lab_opener
 from kgwb.labs.texts import CATALOGUE_SUFFIX, list_lab_notebooks, load_texts, translate_notebook
@@ -127,15 +127,18 @@ class LabsCommand:
         the table of names. Paths are printed. Raises InputError for points, a due time or a percentage
         of another form, and if there are no hand-ins or a file cannot be written.
         """
-        points = parse_points(parse_assignments(self.points, POINTS_SYNTAX))
-        due = parse_due(self.due) if self.due else None
         by_hand = HandGrades(self.by_hand) if self.by_hand else None
         if self.by_hand and not any(self.by_hand.glob(GRADES_FILES)):
             raise InputError(
                 f"there are no points given by hand in {self.by_hand}",
                 hint="name the folder of the files grades.NAME.jsonl, which HandGrading writes",
             )
-        grading = Grading(points, due, self.late_percent, by_hand)
+        grading = Grading.parse(
+            points=parse_assignments(self.points, POINTS_SYNTAX),
+            due=self.due,
+            late_percent=self.late_percent,
+            by_hand=by_hand,
+        )
         roster = Roster(self.roster) if self.roster else None
         if self.grades and roster is None:
             raise InputError(

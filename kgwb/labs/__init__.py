@@ -140,13 +140,13 @@ class LabWork:
         """
         asked, progress = self._open(task)
         total = len(asked.hints)
-        number = min(progress.hints + 1, total)
-        progress.hints = number
-        self._write(self.path)
         text = asked.texts.get("feedback.no-hints")
         if total:
+            number = min(progress.hints + 1, total)
+            progress.hints = number
             hint = asked.hints[number - 1]
             text = asked.texts.get("feedback.hint", number=number, total=total, hint=hint)
+        self._write(self.path)
         return Feedback(asked, "hint", text)
 
     def text(self, key: str) -> str:

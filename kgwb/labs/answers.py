@@ -114,7 +114,7 @@ def _to_digits(data: Any) -> str:
     return "" if OTHER_THAN_SAID.search(data) else data
 
 
-def _fit_number(data: Any) -> Any:
+def read_number(data: Any) -> Any:
     """Return the only number in a text, with a point or a comma: "8 triples" is 8, and "94 %" is 0.94.
 
     A number without a fraction becomes an int. A text with no number or several, and other data, are
@@ -141,7 +141,7 @@ def _fit_numbers(data: Any) -> Any:
         data = [data]
     if not isinstance(data, list):
         return data
-    return list(map(_fit_number, data))
+    return list(map(read_number, data))
 
 
 def _fit_names(data: Any) -> Any:
@@ -178,13 +178,13 @@ def _fit_named_number(data: Any) -> Any:
         if not isinstance(name, str):
             name, number = number, name
         if not isinstance(number, str):
-            return [name, _fit_number(number)]
+            return [name, read_number(number)]
         data = f"{name} {number}"
     text = _to_digits(data)
     if not text:
         return data
     name = NUMBER.sub("", text).strip(" ,:;=()\"'")
-    return [name, _fit_number(text)]
+    return [name, read_number(text)]
 
 
 def _fit_triples(data: Any) -> Any:
@@ -218,8 +218,8 @@ def _fit_triple(data: Any) -> Any:
 FORMS = {
     str: ("example.text", _fit_nothing),
     ReplyText: ("example.reply", _fit_reply),
-    float: ("example.number", _fit_number),
-    int: ("example.whole-number", _fit_number),
+    float: ("example.number", read_number),
+    int: ("example.whole-number", read_number),
     NumberedChoice: ("example.numbers", _fit_numbers),
     NamedChoice: ("example.names", _fit_names),
     NamedNumber: ("example.named-number", _fit_named_number),

@@ -16,12 +16,11 @@ from typing import cast
 
 from pydantic import BaseModel
 
-from kgwb import disk
 from kgwb.errors import KgwbError, OverrideError
 from kgwb.kg import Graph
 from kgwb.kg.local import LocalGraph
 from kgwb.labs.answers import NEGATION
-from kgwb.labs.recorded import answer_labels, set_triples
+from kgwb.labs.recorded import DATA, answer_labels, set_triples
 from kgwb.labs.tasks import TriedQuestion, open_sample
 from kgwb.labs.texts import Problem, say
 from kgwb.records import to_data
@@ -67,7 +66,6 @@ class RightAnswer(BaseModel, extra="forbid", frozen=True):
         return answer_labels(run) == set(self.labels)
 
 
-DATA = disk.read_table("labs/right_answers.toml")
 RIGHT_ANSWERS = {row["question"]: RightAnswer(**row) for row in DATA["answers"]}
 """By question."""
 WORDS: dict[str, str] = DATA["words"]

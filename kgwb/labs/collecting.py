@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os.path
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -211,14 +211,13 @@ def _remark_on_alike(works: Sequence[Submission]) -> list[Remark]:
 
     Empty if all are distinct.
     """
-    of_one_name = group(works, lambda work: _look(work.shown_name))
-    of_one_work = group(works, lambda work: work.identity)
+    kinds: dict[str, Callable[[Submission], str]] = {
+        "{} hand-ins have one name": lambda work: _look(work.shown_name),
+        "one work was handed in {} times": lambda work: work.identity,
+    }
     remarks = []
-    for groups, text in (
-        (of_one_name, "{} hand-ins have one name"),
-        (of_one_work, "one work was handed in {} times"),
-    ):
-        for alike in groups:
+    for text, key_of in kinds.items():
+        for alike in group(works, key_of):
             if len(alike) > 1:
                 remarks.append(remark_on(alike, text.format(len(alike))))
     return remarks
@@ -230,9 +229,10 @@ def _with_distinct_names(works: Sequence[Submission]) -> list[Submission]:
     A name that several works have is followed by the file's path in brackets. A hand-in without a
     name gets the path.
     """
-    short = [work.shown_name for work in works]
-    long = [f"{work.shown_name} ({work.place})" for work in works]
-    forms = (short.__getitem__, long.__getitem__)
+    forms = (
+        lambda number: works[number].shown_name,
+        lambda number: f"{works[number].shown_name} ({works[number].place})",
+    )
     names = tell_apart(range(len(works)), forms, fold_case=True)
     named = [replace(work, name=names[number]) for number, work in enumerate(works)]
     return sorted(named, key=lambda work: (work.name.casefold(), work.name))

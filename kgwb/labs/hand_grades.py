@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from itertools import chain
 from pathlib import Path
+from statistics import fmean
 from typing import Annotated, NamedTuple
 
 from pydantic import BaseModel, Field
 
 from kgwb import disk
 from kgwb.bench import judgements
-from kgwb.bench.statistics import compute_weighted_kappa, mean_of_known
+from kgwb.bench.statistics import compute_weighted_kappa
 from kgwb.errors import InputError
 from kgwb.labs.hand_ins import TaskProgress
 from kgwb.show.tables import Table
@@ -25,6 +26,9 @@ from kgwb.text import shorten, single_line
 GRADES_FILES = "grades.*.jsonl"
 MAX_SHOWN_CHARS = 60
 """Characters of an answer in a table."""
+
+
+Points = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class OpenAnswer(NamedTuple):
@@ -49,7 +53,7 @@ class HandGrade(BaseModel, frozen=True, extra="forbid"):
     task: str
     answer: str
     discussion: str = ""
-    points: tuple[Annotated[float, Field(ge=0, allow_inf_nan=False)], ...]
+    points: tuple[Points, ...]
     """Of each criterion of the rubric, whose texts are in the language of the lab."""
     comment: str = ""
 
@@ -113,9 +117,15 @@ class HandGrades:
         """Return the grades of an answer, one of each person who has graded it."""
         return [grades[answer] for grades in self._grades.values() if answer in grades]
 
+    def mean_points(self, answer: OpenAnswer) -> list[float]:
+        """Return the mean points of each criterion by those who have graded an answer; empty if nobody has."""
+        by_criterion = zip(*(grade.points for grade in self.of_answer(answer)), strict=False)
+        return list(map(fmean, by_criterion))
+
     def points_of(self, answer: OpenAnswer) -> float | None:
         """Return the mean points of an answer by those who have graded it; None if nobody has."""
-        return mean_of_known(grade.total for grade in self.of_answer(answer))
+        points = self.mean_points(answer)
+        return sum(points) if points else None
 
     def list_tables(self) -> list[Table]:
         """Return how far each pair of graders agrees, with Cohen's weighted kappa, and where they do not.

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from kgwb.bench.judgements import require_name
 from kgwb.errors import InputError
-from kgwb.labs.answers import NUMBER
+from kgwb.labs.answers import read_number
 from kgwb.labs.collecting import collect_hand_ins
 from kgwb.labs.hand_grades import HandGrade, HandGrades, OpenAnswer
 from kgwb.labs.hand_ins import TaskProgress
@@ -109,13 +109,13 @@ class HandGrading(Live):
         task = self.tasks[self.selected.task]
         points = []
         for number, (criterion, most) in enumerate(task.rubric.items()):
-            typed = form.get(f"points-{number}", "").replace(",", ".")
-            if not NUMBER.fullmatch(typed) or not 0 <= float(typed) <= most:
+            given = read_number(form.get(f"points-{number}", ""))
+            if isinstance(given, str) or not 0 <= given <= most:
                 raise InputError(
                     f"the grade was not saved: “{criterion}” has no points from 0 to {most:g}",
                     hint="give each criterion its points; half points are possible",
                 )
-            points.append(float(typed))
+            points.append(given)
         comment = form.get("comment", "").strip()
         about = self.selected._asdict()
         self.file.add(self.grader, HandGrade(**about, points=tuple(points), comment=comment))

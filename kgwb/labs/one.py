@@ -8,12 +8,8 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-from rdflib import URIRef
-
-from kgwb.kg.queries import describe_vertices
 from kgwb.labs.answers import DENIAL, AnswerTriples, NamedChoice, NumberedChoice
 from kgwb.labs.changed_graphs import (
-    DATA,
     FILMS_NAMESPACE,
     RIGHT_ANSWERS,
     change_sample,
@@ -25,13 +21,14 @@ from kgwb.labs.changed_graphs import (
 )
 from kgwb.labs.material import DIALOGUE
 from kgwb.labs.recorded import (
+    DATA,
     LOST_RUNS,
+    add_choice,
     find_first_edited_steps,
     open_lost_run,
     set_triples,
 )
 from kgwb.labs.tasks import (
-    Choice,
     Lab,
     find_options,
     is_nearest,
@@ -54,10 +51,7 @@ NAME = "harry potter"
 """The only name in the question of the second task."""
 
 
-@LAB.choice(NumberedChoice, stage="understand")
-def find_dependent_questions() -> Choice:
-    """The numbers of the questions of DIALOGUE that cannot be understood alone."""
-    return Choice((2, 4, 5), range(1, 6))
+add_choice(LAB, NumberedChoice, stage="understand")
 
 
 @LAB.task(stage="understand")
@@ -165,19 +159,15 @@ def check_vertex(iri: str) -> Problem:
     It may be in angle brackets, have the prefix fl: or none, or be the only one in a sentence. It must be one of
     a vertex with the label "Solaris". The feedback on another such vertex names its types.
     """
-    films = open_sample("films")
-    candidates = films.exact(["Solaris"]).get("Solaris", ())
+    candidates: dict[str, str] = DATA["solaris"]
     named = set(IRI.findall(iri))
     if len(named) == 1 and not DENIAL.search(iri):
         [iri] = named
-    vertex = URIRef(expand_iri(iri))
-    if vertex not in candidates:
+    vertex = expand_iri(iri)
+    types = candidates.get(vertex.removeprefix(FILMS_NAMESPACE))
+    if types is None:
         return say("1.4.no-candidate", number=len(candidates), iri=vertex[:200])
-    described = describe_vertices(films, [vertex])[vertex]
-    types = ", ".join(described.types)
-    if "novel" in types.casefold():
-        return ""
-    return say("1.4.other-type", types=types)
+    return types and say("1.4.other-type", types=types)
 
 
 @LAB.task(stage="link")
@@ -260,18 +250,13 @@ def _find_film_problem(rows: Sequence[Sequence[Any]], film: str, sparql: str) ->
 
 
 def _find_films(names: Sequence[str]) -> set[str]:
-    """Return the films by Stanley Kubrick that have a label or an IRI among some texts, each as the end of its IRI."""
-    films = open_sample("films")
-    named = set(map(expand_iri, names))
-    for vertices in films.exact(names).values():
-        named.update(map(str, vertices))
-    directed = {str(film) for (film,) in films.select(KUBRICK_FILMS).rows}
-    return {iri.removeprefix(FILMS_NAMESPACE) for iri in named & directed}
-
-
-KUBRICK_FILMS = (
-    f"SELECT ?film {{ ?film <{FILMS_NAMESPACE}director> <{FILMS_NAMESPACE}Stanley_Kubrick> }}"
-)
+    """Return the films by Stanley Kubrick with a title or an IRI among some texts, each as the end of its IRI."""
+    known = set(map(to_display_name, names))
+    found = set()
+    for film, titles in DATA["kubrick_films"].items():
+        if not known.isdisjoint(titles):
+            found.add(film)
+    return found
 
 
 def _add_repair_task(number: int, lost: dict[str, Any]) -> None:
@@ -354,15 +339,14 @@ def _compare_answer(run: Run, right_labels: Collection[str]) -> Problem:
         return say("result.empty", reason=answer.reason or say("result.nothing-found"))
     extra = len(labels.difference(right_labels))
     missing = len(set(right_labels) - labels)
-    if extra and missing:
-        return say(
-            "result.differs",
-            answer=answer,
-            extra=extra,
-            missing=missing,
-        )
-    if extra:
-        return say("result.too-many", answer=answer, extra=extra)
-    if missing:
-        return say("result.too-few", answer=answer, missing=missing)
-    return ""
+    key = COMPARISONS[bool(extra), bool(missing)]
+    return key and say(key, answer=answer, extra=extra, missing=missing)
+
+
+COMPARISONS = {
+    (False, False): "",
+    (False, True): "result.too-few",
+    (True, False): "result.too-many",
+    (True, True): "result.differs",
+}
+"""The key of the feedback, by whether labels are too many and whether some are missing."""

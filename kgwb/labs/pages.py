@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path, PurePosixPath
-from statistics import fmean
 from typing import TYPE_CHECKING, Literal
 
 from kgwb.labs.hand_grades import HandGrades, OpenAnswer
@@ -48,7 +46,7 @@ class Feedback:
 def render_lab_page(lab: Lab, work: HandIn) -> str:
     """Render the table of a lab's tasks below its title, with the style that it needs in a notebook."""
     title = h.tag("h2", describe_lab(lab), class_="title")
-    table = h.render_template("labs/templates/tasks.html", lab=lab, hand_in=work)
+    table = h.render_template("labs/templates/tasks.html", lab=lab, hand_in=work, disagreements={})
     return h.static_page(title, table)
 
 
@@ -84,30 +82,16 @@ def render_student_page(lab: Lab, work: Submission, by_hand: HandGrades | None) 
     checked again, the mean points of each criterion by those who graded it by hand, and their
     comments.
     """
-    tasks = []
-    hand_in = work.hand_in.model_copy(deep=True)
-    for name in work.disagreements:
-        hand_in.tasks[name].state = "tried"
-    for name, task in lab.tasks.items():
-        progress = work.hand_in.progress(name)
-        answer = OpenAnswer.of_progress(name, progress)
-        grades = by_hand.of_answer(answer) if by_hand else []
-        feedback = Feedback(task, "wrong", work.disagreements.get(name, progress.remark))
-        if work.is_solved(name):
-            feedback = Feedback(task, "right", task.describe_lesson(answer.answer))
-        if progress.tries or grades:
-            by_criterion = zip(*(grade.points for grade in grades), strict=False)
-            points = zip(task.rubric.items(), map(fmean, by_criterion), strict=False)
-            tasks.append((feedback, list(points), grades))
     return h.render_template(
         "labs/templates/feedback.html",
         title=describe_lab(lab),
         language=Path(lab.texts.language).stem,
         style=h.Html(load_style()),
-        student=work.student,
         lab=lab,
-        hand_in=hand_in,
-        tasks=tasks,
+        work=work,
+        disagreements=work.disagreements,
+        by_hand=by_hand,
+        answer_of=OpenAnswer.of_progress,
     )
 
 
@@ -117,9 +101,8 @@ def save_student_pages(
     """Write the page of each student to a folder, and return how many there are.
 
     A page has the path of the hand-in below the folder or zip that was collected, as learning
-    platforms take feedback, with the ending ".html". The names of zips are in it only where pages of
-    several hand-ins would have one path; where these are not enough, a number is before it. Raises
-    InputError if a file cannot be written.
+    platforms take feedback, with the ending ".html" and without the names of zips. Where pages of several
+    hand-ins would have one path, a number is before it. Raises InputError if a file cannot be written.
     """
     works = {}
     for hand_ins in collected:
@@ -128,7 +111,6 @@ def save_student_pages(
     places = list(works)
     forms = (
         _path_of_page,
-        partial(_path_of_page, with_zips=True),
         lambda place: f"{places.index(place) + 1} {_path_of_page(place)}",
     )
     for place, path in tell_apart(places, forms, fold_case=True).items():
@@ -136,14 +118,14 @@ def save_student_pages(
     return len(places)
 
 
-def _path_of_page(place: str, *, with_zips: bool = False) -> str:
+def _path_of_page(place: str) -> str:
     """Return where the page of a hand-in is in the folder of all pages, whatever a zip names its files.
 
-    Parts that lead out of the folder are left out.
+    Parts that lead out of the folder, and zips, are left out.
     """
     names = []
     for part in re.split(r"[/\\]", place):
-        if with_zips or not part.casefold().endswith(".zip"):
+        if not part.casefold().endswith(".zip"):
             safe = UNSAFE_IN_NAMES.sub("_", part).strip(". ").encode()
             names.append(safe[:MAX_NAME_BYTES].decode(errors="ignore"))
     return str(PurePosixPath(*names).with_suffix(".html"))

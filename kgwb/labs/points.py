@@ -2,76 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from math import ceil, inf
+from itertools import chain
+from math import ceil
 from pathlib import Path
+from typing import Annotated, Self
+
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
 from kgwb.errors import InputError
-from kgwb.labs.hand_grades import HandGrades, OpenAnswer
+from kgwb.labs.hand_grades import HandGrades, OpenAnswer, Points
 from kgwb.labs.roster import Roster, write_table
 from kgwb.labs.rows import CollectedHandIns, Submission
 from kgwb.labs.tasks import Lab
+from kgwb.records import describe_validation_error
 from kgwb.text import pluralize, quote_cell, single_line
 
 DEFAULT_POINTS = 1.0
 
 
-def parse_points(assignments: Mapping[str, str]) -> dict[str, float]:
-    """Convert points by task from text to numbers: {"1.7": "2"} becomes {"1.7": 2.0}.
-
-    Raises InputError for a text that is not a finite number of at least 0. Whether there is such a
-    task is not checked.
-    """
-    points = {}
-    for task, text in assignments.items():
-        with suppress(ValueError):
-            points[task] = float(text)
-        if not 0 <= points.get(task, -1) < inf:
-            raise InputError(
-                f"{text!r} is not a number of points for task {task}",
-                hint=f"write a number from 0 on, such as --points {task}=2",
-            )
-    return points
-
-
-def parse_due(text: str) -> datetime:
-    """Parse a time such as "2026-11-24 18:00" or "2026-11-24T18:00+01:00", and return it in UTC.
-
-    A time without a zone is one of this machine's zone. Raises InputError for a text that is not in
-    ISO 8601.
-    """
+def _parse_due(time: str | datetime) -> datetime:
+    """Return a time in UTC. Raises ValueError for a text that is not in ISO 8601."""
     try:
-        return datetime.fromisoformat(text).astimezone(UTC)
-    except (ValueError, OverflowError) as exc:
-        raise InputError(
-            f"{text!r} cannot be read as the time when hand-ins were due",
-            hint="write it as 2026-11-24T18:00, or with its zone, as 2026-11-24T18:00+01:00",
-        ) from exc
+        return datetime.fromisoformat(str(time)).astimezone(UTC)
+    except OverflowError as exc:
+        raise ValueError(f"{time} is too early or too late") from exc
 
 
-@dataclass(frozen=True)
-class Grading:
-    """How a class is graded. Raises InputError for a percentage that is not from 0 to 100."""
+class Grading(BaseModel, frozen=True, arbitrary_types_allowed=True):
+    """How a class is graded."""
 
-    points: Mapping[str, float] = field(default_factory=dict)
+    points: dict[str, Points] = {}
     """The points of a solved task, by its name; DEFAULT_POINTS for a task that is not named."""
-    due: datetime | None = None
-    """When hand-ins were due; None if that does not matter."""
-    late_percent: float = 0.0
+    due: Annotated[datetime, BeforeValidator(_parse_due)] | None = None
+    """When hand-ins were due, in ISO 8601, without a zone in that of this machine; None if that does not matter."""
+    late_percent: Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)] = 0.0
     """What is taken off the points of a late hand-in for each day that has begun since then."""
     by_hand: HandGrades | None = None
     """Points that were given by hand, which count in place of those of a solved task."""
 
-    def __post_init__(self) -> None:
-        """Raise InputError if the percentage cannot be taken off for a day."""
-        if not 0 <= self.late_percent <= 100:
+    @classmethod
+    def parse(cls, **fields: object) -> Self:
+        """Return the grading with these fields, which may be texts. Raises InputError for one of another form."""
+        try:
+            return cls.model_validate(fields)
+        except ValidationError as exc:
             raise InputError(
-                f"{self.late_percent:g} % cannot be taken off the points for a day",
-                hint="give a number from 0 to 100, such as --late-percent 20",
-            )
+                f"a class cannot be graded so: {describe_validation_error(exc)}",
+                hint="write --points 1.7=2, --due 2026-11-24T18:00+01:00 (or without a zone), --late-percent 20",
+            ) from exc
 
     def require_tasks(self, names: Sequence[str]) -> None:
         """Raise InputError if there are points for a task that is not among these names."""
@@ -129,14 +110,10 @@ def save_points(
 
     A row has the points of each task of all labs, their total, tries, hints and remarks. A task
     that is not solved has 0 points. ``late`` is "yes" or "no", and empty if it is not known. A cell
-    is one line. A file at the path is replaced. Raises InputError if ``grading`` has points for no
-    task of these labs, or if the file cannot be written.
+    is one line. A file at the path is replaced. Raises InputError if it cannot be written.
     """
     grading = grading or Grading()
-    names: list[str] = []
-    for hand_ins in collected:
-        names += hand_ins.lab.tasks
-    grading.require_tasks(names)
+    names = list(chain.from_iterable(hand_ins.lab.tasks for hand_ins in collected))
     rows: list[list[str]] = []
     for hand_ins in collected:
         for work in hand_ins.rows:

@@ -9,20 +9,19 @@ repaired in several ways has several.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import cache
-from statistics import fmean
+from functools import cache, partial
 from typing import Any
 
 from kgwb import disk
 from kgwb.labs.answers import find_first_agent
-from kgwb.labs.tasks import open_sample
+from kgwb.labs.tasks import Choice, Lab, open_sample
 from kgwb.records import frozen
 from kgwb.run import Run
 from kgwb.run.steps import Totals
 from kgwb.workbench import list_recordings, recording
 
-F1_TOLERANCE = 0.005
-"""How far a mean F1 may be from the right one, so that two decimals are enough."""
+DATA = disk.read_table("labs/right_answers.toml")
+"""What the checks know."""
 LOST_FOLDER = "lost"
 """The folder of the runs for lab 1."""
 UNMEASURED_FOLDERS = (LOST_FOLDER, "paper")
@@ -122,12 +121,13 @@ def lost_runs() -> list[Run]:
     return [recording(f"{LOST_FOLDER}/chatty_kg/{number}") for number in numbers]
 
 
-def mean_f1(system: str) -> float:
-    """Return the mean F1, 0 to 1, of the recorded questions of a system. Raises StatisticsError if it has none."""
-    return fmean(answer.f1 for answer in answers_of_system(system))
+def add_choice(lab: Lab, answer_type: Any, **fields: Any) -> None:
+    """Add a task in which one chooses to a lab; ``right_answers.toml`` has what is right. ``fields`` are of Task."""
+    row = DATA["choices"][f"{lab.number}.{len(lab.tasks) + 1}"]
+    lab.choice(answer_type, **fields)(partial(Choice, **row))
 
 
-LOST_RUNS: list[dict[str, Any]] = disk.read_table("labs/right_answers.toml")["lost_runs"]
+LOST_RUNS: list[dict[str, Any]] = DATA["lost_runs"]
 """What is known of each run in recordings/lost/chatty_kg."""
 
 

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import field
 from functools import partial
-from operator import truediv
 from pathlib import PurePosixPath
 from typing import TypeVar
 
@@ -169,11 +168,6 @@ class CollectedHandIns:
         """
         first = [work.hand_in.progress(task).first_agent for work in self.works]
         return Counter(filter(None, first)).most_common()
-
-    def weakest_stage(self) -> Stage | None:
-        """Return the stage with the smallest share of right answers, the first of equals; None without hand-ins."""
-        parts = self.solved_by_stage()
-        return min(parts, key=lambda stage: truediv(*parts[stage]), default=None)
 
     def remarks_on(self, row: Submission) -> list[str]:
         """Return all remarks that concern a row."""

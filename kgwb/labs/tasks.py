@@ -10,7 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, get_args, get_type_hints
 
-from pydantic import validate_call
+from pydantic import ConfigDict
+from pydantic.dataclasses import dataclass
 
 from kgwb.errors import InputError
 from kgwb.kg import Graph, open_kg
@@ -66,9 +67,9 @@ class Choice:
     """Whether one of the right ones is enough, also where several may be given."""
 
 
-@frozen
+@dataclass(frozen=True, config=ConfigDict(arbitrary_types_allowed=True))
 class Task:
-    """A task of a lab."""
+    """A task of a lab. Raises pydantic's ValidationError for texts of another form."""
 
     name: str
     """Number of the lab and position in it: "1.3"."""
@@ -180,15 +181,8 @@ class Lab:
             texts=texts,
         )
 
-    @validate_call
     def task(
-        self,
-        title: str = "",
-        *hints: str,
-        stage: Stage = "answer",
-        lesson: Mapping[str, str] | None = None,
-        rubric: Mapping[str, float] | None = None,
-        **fields: Any,
+        self, title: str = "", *hints: str, **fields: Any
     ) -> Callable[[AnswerCheck], AnswerCheck]:
         """Return a decorator that adds a function as the check of the lab's next task, and returns it unchanged.
 
@@ -196,7 +190,7 @@ class Lab:
         "LAB.1", "LAB.2" and so on. At most MAX_HINTS hints are kept. The other arguments are fields of
         Task: stage, is_free, open_run, lesson, rubric and try_live. The texts may be keys of a catalogue:
         without a title it is "TASK.title", and without hints, a lesson and a rubric those that
-        ``Task.translate`` describes. Raises pydantic's ValidationError for texts of another form.
+        ``Task.translate`` describes. The decorator raises what Task does.
         """
 
         def add_task(check: AnswerCheck) -> AnswerCheck:
@@ -209,9 +203,6 @@ class Lab:
                 check,
                 answer_type,
                 hints[:MAX_HINTS],
-                stage,
-                lesson=lesson or {},
-                rubric=rubric or {},
                 **fields,
             )
             return check

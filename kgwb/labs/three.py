@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
-from statistics import median
 
 from kgwb.labs.answers import AnswerTriples, NamedChoice, NamedNumber
 from kgwb.labs.changed_graphs import expand_iri, judge_live
-from kgwb.labs.material import CLAIMS
-from kgwb.labs.recorded import (
-    F1_TOLERANCE,
-    answer_labels,
-    answers_of_system,
-    mean_f1,
-    recorded_systems,
-)
-from kgwb.labs.tasks import Choice, Lab, TriedQuestion, open_sample
+from kgwb.labs.recorded import add_choice, answer_labels
+from kgwb.labs.tasks import Lab, TriedQuestion, open_sample
 from kgwb.labs.texts import Problem, say
 from kgwb.llm import ChatModel
 from kgwb.llm import model as open_model
@@ -26,64 +18,16 @@ from kgwb.terms import Triple
 from kgwb.workbench import Workbench, recording
 
 LAB = Lab(3, "lab3.title")
-SHARED_RUN_NAME = "films/{}/4"
-"""The recording of a question that every system answers, with the name of the system left open."""
 MUTED_RUN_NAME = "films/chatty_kg/4"
 """The recording in which triples are muted."""
 REMAINING_LABEL = "Inception"
 """The only value of its answer that should remain."""
-VERIFIABLE_CLAIMS = {"C", "E", "F"}
-"""The claims that the recorded runs show. For the others one needs other runs to compare with."""
 
 
-@LAB.choice(NamedNumber)
-def find_best_systems() -> Choice:
-    """The recorded systems with the highest mean F1, with the mean of each, which may be off by F1_TOLERANCE."""
-    means = {system: mean_f1(system) for system in recorded_systems()}
-    numbers = {}
-    for system, mean in means.items():
-        numbers[system] = (mean - F1_TOLERANCE, mean + F1_TOLERANCE)
-    return Choice(find_highest(means), means, numbers)
-
-
-@LAB.choice(NamedChoice)
-def find_cheapest_systems() -> Choice:
-    """The recorded systems with the lowest median of model calls, of which one is enough."""
-    saved = {}
-    for system in recorded_systems():
-        saved[system] = -median(answer.totals.model_calls for answer in answers_of_system(system))
-    return Choice(find_highest(saved), saved, one_suffices=True)
-
-
-def find_highest(values: Mapping[str, float]) -> list[str]:
-    """Return the names with the highest value."""
-    highest = max(values.values())
-    return [name for name, value in values.items() if value == highest]
-
-
-@LAB.choice(NamedChoice)
-def find_wrong_systems() -> Choice:
-    """The systems with an answer that has labels and an F1 of 0; one recorded question is enough."""
-    systems = recorded_systems()
-    right = []
-    for name in systems:
-        if any(answer.labels and answer.f1 == 0 for answer in answers_of_system(name)):
-            right.append(name)
-    return Choice(right, systems)
-
-
-@LAB.choice(int)
-def count_shared_triples() -> Choice:
-    """The number of triples that support the answers of all recorded systems to the question of SHARED_RUN_NAME.
-
-    Systems without an answer do not count.
-    """
-    supports = []
-    for name in recorded_systems():
-        answer = recording(SHARED_RUN_NAME.format(name)).answer
-        if answer:
-            supports.append(set(answer.support))
-    return Choice([len(set.intersection(*supports))])
+add_choice(LAB, NamedNumber)
+add_choice(LAB, NamedChoice)
+add_choice(LAB, NamedChoice)
+add_choice(LAB, int)
 
 
 def try_muted_triples(triples: Sequence[Triple], model: ChatModel | str) -> list[TriedQuestion]:
@@ -126,10 +70,7 @@ def check_muted_triples(triples: AnswerTriples) -> Problem:
     return ""
 
 
-@LAB.choice(NamedChoice)
-def find_verifiable_claims() -> Choice:
-    """The letters of the claims that the recorded runs show."""
-    return Choice(VERIFIABLE_CLAIMS, CLAIMS)
+add_choice(LAB, NamedChoice)
 
 
 @cache

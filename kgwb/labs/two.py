@@ -3,33 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Mapping
-
-from pydantic import BaseModel
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
 
 from kgwb import disk
 from kgwb.errors import InvalidReplyError
 from kgwb.labs.answers import NEGATION, NamedNumber, NumberedChoice, ReplyText
 from kgwb.labs.changed_graphs import (
-    DATA,
     RIGHT_ANSWERS,
     Triples,
     find_unknowns,
     judge_live,
     judge_triples,
 )
-from kgwb.labs.material import REPLIES, QirReply, TripleReply
-from kgwb.labs.recorded import (
-    F1_TOLERANCE,
-    LOST_RUNS,
-    answer_labels,
-    answers_of_system,
-    load_questions,
-    mean_f1,
-    open_lost_run,
-)
-from kgwb.labs.tasks import Choice, Lab, TriedQuestion, is_nearest, open_sample
+from kgwb.labs.material import QirReply, TripleReply
+from kgwb.labs.recorded import DATA, add_choice, answer_labels
+from kgwb.labs.tasks import Lab, TriedQuestion, is_nearest, open_sample
 from kgwb.labs.texts import Problem, say
 from kgwb.llm import ChatModel, Scripted
 from kgwb.llm import model as open_model
@@ -38,15 +28,9 @@ from kgwb.run.ask import find_json, schema_of
 from kgwb.run.prompts import Prompts, parse_prompt
 from kgwb.workbench import Workbench
 
-MEASURED_SYSTEM = "ragonite"
-"""The system whose mean F1 students measure. Some of its answers are partly right."""
-
-
 LAB = Lab(2, "lab2.title")
 MUSIC_QUESTION = "Who composed the music for Psycho?"
 NOVELS_QUESTION = "Who wrote the novels that films by Andrei Tarkovsky are based on?"
-TRIED_QUESTIONS = (0, 1, 3, 6)
-"""Places of questions over films that stand alone: a date, a look-up, a join, one without an answer."""
 MIN_COPIED_CHARS = 40
 """A shorter line of a prompt may be equal by chance."""
 MIN_DESCRIPTION_WORDS = 2
@@ -60,39 +44,16 @@ PHRASE_END = r"[.,;:\n]|\b(?:but|except|(?<!rather )than|besides|sondern|außer|
 """What ends a denial: "no text but JSON" asks for JSON."""
 
 
-def try_prompt(text: str, model: ChatModel | str) -> list[TriedQuestion]:
-    """Ask a model TRIED_QUESTIONS with a prompt file for the QIR agent, and return what came of each.
+def try_prompt(task: str, text: str, model: ChatModel | str) -> list[TriedQuestion]:
+    """Ask a model questions with a prompt file for the QIR agent, and return what came of each.
 
-    ``text`` is the text of the file. Each question is asked alone over the graph films; the other
-    agents use the model ``rules``. Raises PromptError for an invalid prompt, and what opening the
-    model raises.
-    """
-    questions = load_questions("films")
-    rows = [questions[place] for place in TRIED_QUESTIONS]
-    right = {row["question"]: row["answer_labels"] for row in rows}
-    return _try_questions(text, model, right)
-
-
-def try_misleading_prompt(text: str, model: ChatModel | str) -> list[TriedQuestion]:
-    """Ask a model the question of task 2.5 with a prompt that should lead it to a wrong answer.
-
-    Raises what ``try_prompt`` raises.
-    """
-    right_labels = RIGHT_ANSWERS[MUSIC_QUESTION].labels
-    return _try_questions(text, model, {MUSIC_QUESTION: right_labels})
-
-
-def _try_questions(
-    text: str, model: ChatModel | str, right_labels: Mapping[str, Iterable[str]]
-) -> list[TriedQuestion]:
-    """Ask questions with the student's prompt for the QIR agent, and judge the answers.
-
-    ``right_labels`` are by question. The QIR agent asks ``model``; all others use ``rules``. Raises
-    PromptError if ``text`` is not a valid prompt file.
+    ``text`` is the text of the file. The questions are those that ``right_answers.toml`` has for the task, each
+    alone over the graph films; the other agents use the model ``rules``. Raises PromptError for an invalid
+    prompt, and what opening the model raises.
     """
     models = {"qir": open_model(model)}
     tried = []
-    for question, labels in right_labels.items():
+    for question, labels in DATA["tried_questions"][task].items():
         run = Workbench(open_sample("films"), "rules", models=models).begin(question)
         run.edit_prompt("chatty_kg/qir", text)
         tried.append(judge_live(run, set(labels)))
@@ -102,7 +63,7 @@ def _try_questions(
 @LAB.task(
     stage="understand",
     is_free=True,
-    try_live=try_prompt,
+    try_live=partial(try_prompt, "2.1"),
 )
 def check_prompt_file(text: str) -> Problem:
     """Return "" if a prompt says all that a model must know to reply in the expected form, else feedback.
@@ -121,11 +82,13 @@ def check_prompt_file(text: str) -> Problem:
     if _is_shipped_prompt(messages):
         return "2.1.shipped"
     for recorded in RECORDED_REPLIES:
-        lack = recorded.lack and _find_lack(recorded, messages)
-        problem = lack and _check_reply(recorded.question, recorded.reply)
+        if "lack" not in recorded:
+            continue
+        lack = _find_lack(recorded, messages)
+        question = recorded["question"]
+        reply = recorded["reply"].strip()
+        problem = lack and _check_reply(question, reply)
         if problem:
-            question = recorded.question
-            reply = recorded.reply.strip()
             return say(
                 "2.1.recorded",
                 lack=lack,
@@ -136,24 +99,23 @@ def check_prompt_file(text: str) -> Problem:
     return ""
 
 
-def _find_lack(recorded: RecordedReply, messages: str) -> Problem:
+def _find_lack(recorded: Mapping[str, Any], messages: str) -> Problem:
     """Return what a prompt lacks that a recorded reply is to the lack of; "" if it has that.
 
     Where it says something after a NEGATION, it does not say it.
     """
     said = ""
-    if recorded.needs_description:
-        texts = re.findall(rf"\b{recorded.of}\b(.*)", messages)
-        is_lacking = not any(_is_described(recorded.of, text) for text in texts)
-    elif recorded.asks_for:
-        request = f"(?i){REQUEST.replace('FORM', recorded.asks_for)}"
+    name = recorded.get("of", "")
+    if "needs_description" in recorded:
+        texts = re.findall(rf"\b{name}\b(.*)", messages)
+        is_lacking = not any(_is_described(name, text) for text in texts)
+    elif "asks_for" in recorded:
+        request = f"(?i){REQUEST.replace('FORM', recorded['asks_for'])}"
         said = _find_said(request, messages, r"[.\n]")
         is_lacking = bool(said)
     else:
-        is_lacking = not _find_said(recorded.needs, messages, PHRASE_END)
-    if not is_lacking:
-        return ""
-    return say(recorded.lack, name=recorded.of, text=said)
+        is_lacking = not _find_said(recorded["needs"], messages, PHRASE_END)
+    return say(recorded["lack"], name=name, text=said) if is_lacking else ""
 
 
 def _find_said(pattern: str, messages: str, ends: str) -> str:
@@ -172,14 +134,12 @@ def _is_shipped_prompt(messages: str) -> bool:
     Long is a line of at least MIN_COPIED_CHARS characters. A prompt without long lines is not.
     """
     shipped = " ".join(Prompts().text("chatty_kg/qir").split())
-    long_lines = 0
-    copied_lines = 0
+    are_copied = []
     for line in messages.splitlines():
         words = " ".join(line.split())
         if len(words) >= MIN_COPIED_CHARS:
-            long_lines += 1
-            copied_lines += words in shipped
-    return copied_lines > long_lines / 2
+            are_copied.append(words in shipped)
+    return sum(are_copied) > len(are_copied) / 2
 
 
 def _is_described(field: str, text: str) -> bool:
@@ -211,16 +171,7 @@ def _add_reply_task(question: str) -> None:
 _add_reply_task(MUSIC_QUESTION)
 
 
-@LAB.choice(NumberedChoice, stage="understand")
-def find_rejected_replies() -> Choice:
-    """The numbers of the REPLIES to MUSIC_QUESTION that the checks of the QIR agent reject."""
-    numbered = dict(enumerate(REPLIES, 1))
-    rejected = []
-    for number, reply in numbered.items():
-        _, problem = _run_with_reply(MUSIC_QUESTION, reply)
-        if problem:
-            rejected.append(number)
-    return Choice(rejected, numbered)
+add_choice(LAB, NumberedChoice, stage="understand")
 
 
 _add_reply_task(NOVELS_QUESTION)
@@ -229,7 +180,7 @@ _add_reply_task(NOVELS_QUESTION)
 @LAB.task(
     stage="understand",
     is_free=True,
-    try_live=try_misleading_prompt,
+    try_live=partial(try_prompt, "2.5"),
 )
 def check_misleading_reply(reply: ReplyText) -> Problem:
     """Return "" if a reply to MUSIC_QUESTION is accepted, but leads to a wrong answer, else feedback.
@@ -249,52 +200,18 @@ def check_misleading_reply(reply: ReplyText) -> Problem:
 
 @LAB.task()
 def check_mean_f1(f1: float) -> Problem:
-    """Return "" for the mean F1 of MEASURED_SYSTEM over its recorded questions, within F1_TOLERANCE.
+    """Return "" for the right mean F1 of ``right_answers.toml``, else the feedback there on another number.
 
-    Otherwise return feedback: that F1 is from 0 to 1, that the number is the part of answers with
-    F1 1, or that it is another number, without the direction.
+    It says that F1 is from 0 to 1, that the number is the part of answers with F1 1, or that it is another
+    number, without the direction.
     """
-    if not 0 <= f1 <= 1:
-        return "2.6.range"
-    if abs(f1 - mean_f1(MEASURED_SYSTEM)) <= F1_TOLERANCE:
-        return ""
-    answers = answers_of_system(MEASURED_SYSTEM)
-    right_part = sum(answer.f1 == 1 for answer in answers) / len(answers)
-    if abs(f1 - right_part) <= F1_TOLERANCE:
-        return "2.6.exact-part"
-    return say("2.6.other-number", number=len(answers))
+    for row in DATA["mean_f1"]:
+        if row["lowest"] <= f1 <= row["highest"]:
+            return str(row["feedback"])
+    return "2.6.range"
 
 
-@LAB.choice(NamedNumber)
-def find_blamed_agent() -> Choice:
-    """The agent that lost the most answers, and how many it lost.
-
-    The lost answers are Chatty-KG's recorded questions with an F1 below 1, and the runs of lab 1. A run that
-    can be blamed on several agents counts for one of them, so that several numbers are right.
-    """
-    blamed = [lost["first_wrong"] for lost in LOST_RUNS]
-    for recorded in answers_of_system("chatty_kg"):
-        if recorded.f1 < 1:
-            blamed.append([_blamed_agent(recorded.run)])
-    counts = Counter(agents[0] for agents in blamed)
-    [(agent, _)] = counts.most_common(1)
-    surely = blamed.count([agent])
-    perhaps = sum(agent in agents for agents in blamed)
-    system = open_lost_run(1).system
-    names = [spec.name for spec in system.agents]
-    return Choice([agent], names, {agent: (surely, perhaps)})
-
-
-def _blamed_agent(run: Run) -> str:
-    """Return the agent to blame for a lost answer: "qir" or "predicate_selection".
-
-    It is "qir" if the output of a step says that the question goes beyond triples, else
-    "predicate_selection", which chose the queries.
-    """
-    for step in run.steps:
-        if getattr(step.output, "beyond", ()):
-            return "qir"
-    return "predicate_selection"
+add_choice(LAB, NamedNumber)
 
 
 def _check_reply(question: str, reply: str) -> Problem:
@@ -362,24 +279,5 @@ def _run_with_reply(question: str, reply: str) -> tuple[Run, Problem]:
     return run, ""
 
 
-class RecordedReply(BaseModel, extra="forbid", frozen=True):
-    """A reply to a prompt, written by hand; ``prompt_replies.toml`` says how."""
-
-    lack: str = ""
-    """The key of the text that says what the prompt lacks; empty for a prompt that lacks nothing."""
-    of: str = ""
-    """The field, the value or the other form of the reply that this is about; empty if it is none."""
-    needs: str = ""
-    """A pattern of what a prompt says that does not lack this."""
-    needs_description: bool = False
-    """Whether a prompt lacks this that does not say what goes into the field."""
-    asks_for: str = ""
-    """A pattern of the other form that a prompt asks for."""
-    question: str
-    reply: str
-
-
-RECORDED_REPLIES = [
-    RecordedReply(**row) for row in disk.read_table("labs/prompt_replies.toml")["replies"]
-]
-"""In the order of their file."""
+RECORDED_REPLIES: list[dict[str, Any]] = disk.read_table("labs/prompt_replies.toml")["replies"]
+"""Replies to prompts, written by hand, in the order of their file, which says what they have."""
