@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -16,7 +17,7 @@ from rdflib import URIRef
 
 from kgwb.records import Role
 from kgwb.run.answers import Value
-from kgwb.show.html import Html, div, join, render_template, table, tag
+from kgwb.show.html import Html, div, join, render_template, table
 from kgwb.show.run_state import ANSWER_STATE_ICONS, GIVEN
 from kgwb.show.subgraph import MAX_NODE_LABEL_CHARS, Edge, Node, Subgraph, end_terms
 from kgwb.show.terms import RenderContext, render_term
@@ -94,6 +95,23 @@ class Curve(NamedTuple):
         from_second = 3 * rest * part**2 * self.second_control
         from_end = part**3 * self.end
         return (from_start + from_first) + (from_second + from_end)
+
+    @property
+    def path(self) -> str:
+        """The curve as the path of SVG."""
+        start, *others = map(_format_point, self)
+        return f"M{start} C{' '.join(others)}"
+
+    @property
+    def arrow_head(self) -> str:
+        """The corners of the triangle at its end, 8 pixels long, in the direction of the curve."""
+        direction = self.second_control - self.end
+        distance = abs(direction) or 1
+        back = direction * (8 / distance)
+        tip = self.end - back * 0.8
+        left = self.end + back * (0.2 + 0.5j)
+        right = self.end + back * (0.2 - 0.5j)
+        return " ".join(map(_format_point, (tip, left, right)))
 
 
 def compute_layout(subgraph: Subgraph) -> Layout:
@@ -458,44 +476,27 @@ def render_svg(
     if not subgraph.nodes:
         return EMPTY_MESSAGE
     layout = compute_layout(subgraph)
-    highlight = highlighted_parts(subgraph, highlighted) or {}
-    lines = []
-    labels = []
-    edge_count = len(subgraph.edges)
-    curves = [edge_curve(layout, number) for number in range(edge_count)]
-    label_places = place_labels(curves, [edge_label(edge) for edge in subgraph.edges])
-    for number, edge in enumerate(subgraph.edges):
-        curve = curves[number]
-        mark = _highlight_class(number, highlight.get("edges"))
-        lines.append(_render_line(edge, curve, mark))
-        lines.append(_render_arrow_head(curve, mark))
-        labels.append(_render_edge_label(edge, label_places[number], mark))
-    nodes = []
-    for number, node in enumerate(subgraph.nodes):
-        mark = _highlight_class(number, highlight.get("nodes"))
-        attributes = _node_attributes(number, event, is_chosen=number == chosen)
-        box = layout.boxes[number]
-        nodes.append(_render_node(node, box, mark, attributes))
-
-    node_count = pluralize(len(nodes), "node")
+    curves = [edge_curve(layout, number) for number in range(len(subgraph.edges))]
+    labels = list(map(edge_label, subgraph.edges))
+    node_count = pluralize(len(subgraph.nodes), "node")
     triple_count = pluralize(len(labels), "triple")
     limits = [
         f"max-width:{layout.width * 1.05:.0f}px",
         f"min-width:{layout.width * MIN_SCALE:.0f}px",
         f"max-height:{max(MAX_HEIGHT, layout.height * MIN_SCALE):.0f}px",
     ]
-    title = f"Subgraph: {node_count}, {triple_count}"
-    svg = tag(
-        "svg",
-        tag("title", title),
-        tag("desc", _describe_edges(subgraph)),
-        *lines,  # before labels and nodes, so that no line crosses them
-        *labels,
-        *nodes,
-        class_=f"graph {answer_icon}",
-        role="group" if event else "img",
-        aria_label=title if event else None,
-        viewBox=f"0 0 {layout.width:.0f} {layout.height:.0f}",
+    svg = render_template(
+        "show/templates/picture.html",
+        picture=sys.modules[__name__],
+        title=f"Subgraph: {node_count}, {triple_count}",
+        description=_describe_edges(subgraph),
+        edges=list(zip(subgraph.edges, curves, labels, place_labels(curves, labels), strict=True)),
+        nodes=list(zip(subgraph.nodes, layout.boxes, strict=True)),
+        highlight=highlighted_parts(subgraph, highlighted),
+        event=event,
+        chosen=chosen,
+        answer_icon=answer_icon,
+        view_box=f"0 0 {layout.width:.0f} {layout.height:.0f}",
         style=";".join(limits),
     )
     return div("across", svg)
@@ -518,110 +519,6 @@ def highlighted_parts(subgraph: Subgraph, highlighted: Value | None) -> dict[str
         if edge.triple in highlighted.support:
             edges.append(number)
     return {"nodes": nodes, "edges": edges}
-
-
-def _highlight_class(number: int, highlighted: Sequence[int] | None) -> str:
-    """Return the CSS class of the part with this number: " lit" if it is highlighted, else " dim".
-
-    "" if there is no highlight at all.
-    """
-    if highlighted is None:
-        return ""
-    if number in highlighted:
-        return " lit"
-    return " dim"
-
-
-def _render_line(edge: Edge, curve: Curve, mark: str) -> Html:
-    """Render the line of an edge; it is dashed if the edge was found by expanding only."""
-    start, *others = map(_format_point, curve)
-    controls_and_end = " ".join(others)
-    path = f"M{start} C{controls_and_end}"
-    dashes = "5 4" if is_only_expanded(edge) else None
-    return tag("path", d=path, class_=f"ed{mark}", stroke_dasharray=dashes)
-
-
-def _render_arrow_head(curve: Curve, mark: str) -> Html:
-    """Render the triangle at the end of an edge, 8 pixels long, in the direction of the curve.
-
-    ``mark`` is the highlight class.
-    """
-    end = curve.end
-    direction = curve.second_control - end
-    distance = abs(direction) or 1
-    back = direction * (8 / distance)
-    tip = end - back * 0.8
-    left = end + back * (0.2 + 0.5j)
-    right = end + back * (0.2 - 0.5j)
-    corners = map(_format_point, (tip, left, right))
-    return tag("polygon", points=" ".join(corners), class_=f"hd{mark}")
-
-
-def _render_edge_label(edge: Edge, middle: complex, mark: str) -> Html:
-    """Render the label of an edge around a point, with its tooltip.
-
-    ``mark`` is its highlight class; a highlighted label begins with "✓", so that colour is not all.
-    """
-    label = edge_label(edge)
-    if mark == " lit":
-        label = f"✓ {label}"
-    baseline = middle.imag + 4
-    tooltip = tag("title", tooltip_text(edge))
-    return _centred_text(middle.real, baseline, f"el{mark}", label, tooltip)
-
-
-def _centred_text(x: float, y: float, class_: str | None, *contents: object) -> Html:
-    """Render a line of text whose middle is at x and whose baseline is at y."""
-    return tag("text", *contents, x=x, y=y, text_anchor="middle", class_=class_)
-
-
-def _node_attributes(number: int, event: str, *, is_chosen: bool) -> dict[str, object]:
-    """Return the attributes of a node that can be selected with the keyboard and pressed.
-
-    It then sends the event with its number. Empty without an event.
-    """
-    if not event:
-        return {}
-    return {
-        "data_do": event,
-        "data_arg": number,
-        "id": f"node-{number}",
-        "tabindex": "0",
-        "role": "button",
-        "aria_pressed": str(is_chosen).lower(),
-    }
-
-
-def _render_node(node: Node, box: NodeBox, mark: str, attributes: dict[str, object]) -> Html:
-    """Render the box of a node with its lines of text and its tooltip, as a group in SVG.
-
-    The box is centred at its place, with rounded ends for linked vertices and unknowns, and a
-    double edge for an answer. The first line is the label; a second one is smaller. ``mark`` is the
-    highlight class, and ``attributes`` are those of ``_node_attributes``.
-    """
-    css_class = CLASSES_BY_SHAPE.get(node.shape, node.shape)
-    corner_radius: float = 5
-    if has_round_box(node):
-        corner_radius = box.height / 2
-    insets = [0]
-    if node.shape == "answer":
-        insets.append(3)
-    parts = [tag("title", tooltip_text(node))]
-    for inset in insets:
-        width = box.width - 2 * inset
-        height = box.height - 2 * inset
-        x = box.x - width / 2
-        y = box.y - height / 2
-        rounding = corner_radius - inset
-        outline = tag("rect", class_="nd", width=width, height=height, x=x, y=y, rx=rounding)
-        parts.append(outline)
-
-    first, *others = box_lines(node)
-    baseline = box.y - 1 if others else box.y + 4
-    parts.append(_centred_text(box.x, baseline, None, first))
-    for line in others:
-        parts.append(_centred_text(box.x, box.y + 13, "sub", line))
-    return tag("g", *parts, class_=css_class + mark, **attributes)
 
 
 def _format_point(point: complex) -> str:
