@@ -10,7 +10,6 @@ from kgwb.run.prompts import HEADER_FENCE, VARIABLE, Prompt, parse_prompt
 from kgwb.run.steps import Step
 from kgwb.show.html import (
     Html,
-    button,
     collapsible,
     div,
     highlight_pattern,
@@ -20,11 +19,6 @@ from kgwb.show.html import (
     render_line_diff,
     render_template,
     span,
-    state_badge,
-    tag,
-)
-from kgwb.show.html import (
-    note as render_note,
 )
 from kgwb.text import pluralize
 
@@ -103,26 +97,32 @@ def render_prompt_form(  # noqa: PLR0913  # what stands in a form
     if file_text is not None:
         _, file_template = split_prompt(file_text)
 
-    parts = [_render_prompt_header(name, values, file_template, text)]
-    if note:
-        parts.append(render_note(note, level="calm"))
-    actions = render_template(
-        "show/templates/prompt_actions.html",
-        variables=re.findall(r"\w+", values.get("variables", "")),
-        problem=problem,
-        folder=DEFAULT_FOLDER if needs_folder else "",
-    )
-    parts += [render_template_editor(text, revision), actions]
-    form = tag("form", *parts, class_="body stack", data_do="try", id="prompt-form")
+    state = "as in the file"
+    if file_template is None:
+        state = "the file is missing"
+    elif text != file_template:
+        state = "edited"
     changes = Html()
     if file_template is not None:
         changes = render_template_diff(file_template, text)
     prompt = None
     if request is not None:
         prompt = parse_prompt(name, replace_template(used_text, text))
-    sent = render_request(request, prompt=prompt, left_out=left_out)
-    # The reply has forms of its own, and a form cannot stand in a form.
-    return join(form, reply, div("body stack", changes, sent))
+    return render_template(
+        "show/templates/prompt_form.html",
+        name=name,
+        values=values,
+        is_edited=text != (file_template or ""),
+        state=state,
+        note=note,
+        editor=render_template_editor(text, revision),
+        variables=re.findall(r"\w+", values.get("variables", "")),
+        problem=problem,
+        folder=DEFAULT_FOLDER if needs_folder else "",
+        reply=reply,
+        changes=changes,
+        request=render_request(request, prompt=prompt, left_out=left_out),
+    )
 
 
 def render_messages_form(text: str, is_edited: bool, revision: int, reply: object = "") -> Html:
@@ -132,42 +132,13 @@ def render_messages_form(text: str, is_edited: bool, revision: int, reply: objec
     changed it. What a person is typing stays in the editor until ``revision`` changes. ``reply`` is
     what trying the messages gave, below the button.
     """
-    state = "edited" if is_edited else "as the agent wrote it"
-    header = div(
-        "row small",
-        muted_text("messages of the agent's own, without a prompt file"),
-        state_badge("hand" if is_edited else "off", state, pill=True),
-    )
-    editor = render_template_editor(text, revision)
-    actions = div("row controls", button("Try once", "try", "run", "primary"))
-    form = tag(
-        "form", header, editor, actions, class_="body stack", data_do="try", id="prompt-form"
-    )
-    return join(form, reply)
-
-
-def _render_prompt_header(
-    name: str, values: dict[str, str], file_template: str | None, text: str
-) -> Html:
-    """Render a prompt's file name, its strategy, reply class and source, and its state.
-
-    The state is "as in the file", "edited" if ``text``, the template in the editor, differs from
-    ``file_template``, or "the file is missing" if that is None.
-    """
-    is_edited = text != (file_template or "")
-    if file_template is None:
-        state = "the file is missing"
-    elif is_edited:
-        state = "edited"
-    else:
-        state = "as in the file"
-    source = values.get("source", "")
-    return div(
-        "row small",
-        span("mono", f"prompts/{name}.md"),
-        muted_text(f"· {values.get('strategy', '')} · reply {values.get('reply', '')} ·"),
-        span("soft cut grow", source, title=source),
-        state_badge("hand" if is_edited else "off", state, pill=True),
+    return render_template(
+        "show/templates/prompt_form.html",
+        name="",
+        is_edited=is_edited,
+        state="edited" if is_edited else "as the agent wrote it",
+        editor=render_template_editor(text, revision),
+        reply=reply,
     )
 
 
@@ -191,22 +162,12 @@ def render_template_editor(text: str, revision: object) -> Html:
     The page sends what is typed as the event "draft", and in a form as "template". The text that is
     typed stays when the page is rendered again, until ``revision`` changes.
     """
-    # A textarea cannot mark words: it lies, transparent, over the same text with marks.
-    marked = highlight_pattern(text, TEMPLATE_VARIABLE_PATTERN, "var")
-    background = tag("pre", marked, "\n", aria_hidden="true", class_="ed")
-    editor = tag(
-        "textarea",
-        "\n",
-        text,
-        name="template",
-        id="template",
-        class_="ed",
-        data_input="draft",
-        spellcheck="false",
-        aria_label="the template of the prompt",
-        data_rev=revision,
+    return render_template(
+        "show/templates/template_editor.html",
+        marked=highlight_pattern(text, TEMPLATE_VARIABLE_PATTERN, "var"),
+        text=text,
+        revision=revision,
     )
-    return div("edit", background, editor)
 
 
 def find_left_out(step: Step | None) -> list[str]:
