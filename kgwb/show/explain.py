@@ -32,7 +32,7 @@ from kgwb.run.agents import View
 from kgwb.run.answers import Answer, Candidate, Link, RetrievedCandidates
 from kgwb.run.ask import get_names_in_rows
 from kgwb.run.steps import Step
-from kgwb.show.html import MAX_ROWS, Html, div, join, muted_text, note, span, table, tag
+from kgwb.show.html import MAX_ROWS, Html, div, join, muted_text, render_template, table, tag
 from kgwb.show.terms import RenderContext, render_cell, render_triples
 from kgwb.terms import DisplayNames, Iri, Triple, name_from_iri
 from kgwb.text import pluralize, shorten
@@ -191,34 +191,11 @@ def render_blocking(found: EmptyResultCause, context: RenderContext) -> Html:
     if found.excluding_clauses:
         clauses = tag("b", shorten(found.excluding_clauses))
         return div("", "The patterns have matches, but ", clauses, " leaves out all of them.")
-    parts = dict.fromkeys((*found.blocking_patterns, *found.unmatched_patterns))
-    if not parts:
-        remark = "the query stays empty if any one of them is removed"
-        return div("", f"Each pattern has matches by itself, but {remark}.")
-    rows = []
-    for part in parts:
-        reasons = []
-        if part in found.blocking_patterns:
-            reasons.append("without it the query has rows")
-        if part in found.unmatched_patterns:
-            reasons.append("nothing in the graph matches it")
-        reason = ", and ".join(reasons)
-        rows.append(_render_blocking_part(part, reason, context))
-    return join(*rows)
-
-
-def _render_blocking_part(part: TriplePattern | str, reason: str, context: RenderContext) -> Html:
-    """Render a part of a query, why it keeps the query empty, and which steps wrote it.
-
-    If no step wrote it, a remark says so.
-    """
-    text = query_part_text(part, context.names)
-    head = tag("b", shorten(text))
-    authors = authors_of(context.steps, part, context.names)
-    if not authors:
-        authors = ["no step of this run wrote it"]
-    remark = muted_text(f"{'; '.join(authors)}.")
-    return div("", head, f": {reason}. ", remark)
+    parts = {}
+    for part in (*found.blocking_patterns, *found.unmatched_patterns):
+        authors = "; ".join(authors_of(context.steps, part, context.names))
+        parts[part] = (query_part_text(part, context.names), authors)
+    return render_template("show/templates/blocking.html", found=found, parts=parts)
 
 
 def query_part_text(part: TriplePattern | str, names: DisplayNames) -> str:
@@ -550,17 +527,12 @@ def render_query_failure(failure: QueryFailure, context: RenderContext) -> Html:
     """
     lines = failure.sparql.split("\n")
     number = failure.line_number
-    place = Html()
+    line = None
     if number is not None and number <= len(lines):
-        line = shorten(lines[number - 1])
-        numbered = span("num", f"{number} ")
-        place = tag("pre", numbered, tag("mark", line), class_="src wrong")
-    hint = ""
-    if failure.error.hint:
-        hint = f" What to do: {failure.error.hint}"
-    failed = tag("b", "Failed: ")
-    message = note(failed, failure.error.message, ".", hint, level="bad")
-    return div("stack tight", place, message, role="alert")
+        line = lines[number - 1]
+    return render_template(
+        "show/templates/query_failure.html", error=failure.error, number=number, line=line
+    )
 
 
 def render_query_result(executed: QueryResult, context: RenderContext) -> Html:
@@ -822,14 +794,12 @@ def result_name(thing: Thing, predicate: ThingPredicate) -> str:
 
 def render_questions(things: Sequence[Thing]) -> Html:
     """Render things with their predicates as buttons that write a question into a chat."""
-    parts = []
-    for thing in things:
-        chips = []
-        for predicate in thing.predicates:
-            question = question_about(thing, predicate)
-            chips.append(_render_chip(predicate, "fill", question))
-        parts.append(_render_thing(thing, chips))
-    return join(*parts)
+    return render_template(
+        "show/templates/things.html",
+        things=things,
+        question_about=question_about,
+        render_reply=None,
+    )
 
 
 def render_predicates(things: Sequence[Thing], context: RenderContext) -> Html:
@@ -837,30 +807,9 @@ def render_predicates(things: Sequence[Thing], context: RenderContext) -> Html:
 
     The replies so far are shown below each thing.
     """
-    parts = []
-    for thing_number, thing in enumerate(things):
-        chips = []
-        replies = []
-        for number, predicate in enumerate(thing.predicates):
-            chips.append(_render_chip(predicate, "values", f"{thing_number} {number}"))
-            reply = render_graph_result(result_name(thing, predicate), context)
-            if reply:
-                replies.append(reply)
-        head = _render_thing(thing, chips)
-        parts.append(div("stack tight", head, *replies))
-    return join(*parts)
 
+    def render_reply(thing: Thing, predicate: ThingPredicate) -> Html:
+        """Render what the graph replied to the button of a predicate; nothing before a click."""
+        return render_graph_result(result_name(thing, predicate), context)
 
-def _render_thing(thing: Thing, chips: Iterable[Html]) -> Html:
-    """Render a thing's name above the buttons of its predicates."""
-    label = tag("b", tag("bdi", shorten(thing.label)))
-    lead = div("", muted_text("The graph has of "), label, muted_text(":"))
-    return div("stack tight", lead, div("chips", *chips))
-
-
-def _render_chip(predicate: ThingPredicate, event: str, argument: str) -> Html:
-    """Render a predicate as a button; an arrow says that it leads to the thing."""
-    name = shorten(predicate.name)
-    if predicate.direction == "in":
-        name = f"← {name}"
-    return tag("button", name, class_="chip", type="button", data_do=event, data_arg=argument)
+    return render_template("show/templates/things.html", things=things, render_reply=render_reply)
