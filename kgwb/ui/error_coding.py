@@ -21,7 +21,6 @@ from kgwb.bench.report import Report, name_values, render_answers, render_gold
 from kgwb.errors import InputError
 from kgwb.kg import Graph
 from kgwb.llm.base import ChatModel
-from kgwb.show import html as h
 from kgwb.show.html import Html
 from kgwb.ui.debugger import Debugger, debug_question
 from kgwb.ui.live import Event, Live, Part, argument_of, form_of, render_page
@@ -101,7 +100,7 @@ class ErrorCoding(Live):
                 return id_
         return ""
 
-    def _list_shown(self) -> list[str]:
+    def list_shown(self) -> list[str]:
         """Return the questions that the person may open: of those that are shared out, the person's own."""
         own = {*self.codings, self.selected_id}
         return [id_ for id_ in self.sample.ids if not self.sample.coders or id_ in own]
@@ -129,10 +128,8 @@ class ErrorCoding(Live):
         return self._render(is_interactive=False)
 
     def _render(self, *, is_interactive: bool) -> Html:
-        id_ = self.selected_id
-        row = self.results.rows[id_]
+        row = self.results.rows[self.selected_id]
         names = name_values([row])
-        coding = self.codings.get(id_)
         debugger = Html()
         if is_interactive:
             debugger = self.render_child("debugger")
@@ -140,44 +137,18 @@ class ErrorCoding(Live):
             "error_coding.html",
             widget=self,
             is_interactive=is_interactive,
-            marks=self._render_marks(is_interactive=is_interactive),
-            question=self.results.question_titles[id_],
             answers=render_answers(row, names),
             gold=render_gold(row, names),
-            others=self.others.get(id_),
-            blamed_agent=self.results.losses_by_id.get(id_, {}).get("agent") or "",
-            coding=coding,
-            number=self.sample.ids.index(id_),
+            loss=self.results.losses_by_id.get(self.selected_id, {}),
             debugger=debugger,
         )
-
-    def _render_marks(self, *, is_interactive: bool) -> Html:
-        """Render the number of each question of the sample; a tick marks the coded ones."""
-        marks = []
-        for number, id_ in enumerate(self._list_shown(), start=1):
-            is_coded = id_ in self.codings
-            label = f"{number} ✓" if is_coded else str(number)
-            if not is_interactive:
-                marks.append(h.span("soft", label))
-                continue
-            state = "coded" if is_coded else "not coded"
-            mark = h.button(
-                label,
-                "go",
-                class_="ghost",
-                arg=id_,
-                title=f"{self.results.question_titles[id_]} ({state})",
-                aria_current="true" if id_ == self.selected_id else None,
-            )
-            marks.append(mark)
-        return h.div("row tight marks", *marks)
 
     # Events
 
     def do_go(self, event: Event) -> None:
         """Show the question of the sample whose id is the event's ``arg``."""
         id_ = argument_of(event)
-        if id_ in self._list_shown():
+        if id_ in self.list_shown():
             self._show(id_)
 
     def do_code(self, event: Event) -> str:

@@ -355,22 +355,21 @@ class StepPanel(Live):
         is shown. Nothing is rendered if the prompt was not tried. The page scrolls to it whenever
         it changes.
         """
-        tries = self.tries[key]
-        task = self.session.current_task
-        if not tries:
+        if not self.tries[key]:
             return Html()
-        if task or step is None:
-            parts = [h.div("body soft", task or "it was not run", " …")]
-        else:
+        task = self.session.current_task
+        result = replies = Html()
+        if step is not None and not task:
             replies = render_attempts(step, self.run.calls)
             result = self._render_result(step) if step.done else render_step_notes(step)
-            title = h.tag("b", "What came of it ")
-            outcome = h.span("soft", step.outcome)
-            lead = h.div("body row", title, outcome)
-            folded = h.collapsible("The reply of the model", replies, key="tried-replies")
-            parts = [lead, result, h.div("body", folded)]
-        state = f"{tries} {bool(task)}"
-        return h.div("tried", *parts, id="tried", data_follow=state)
+        return render_page(
+            "tried.html",
+            tries=self.tries[key],
+            task=task,
+            step=step,
+            result=result,
+            replies=replies,
+        )
 
     def _render_sample(self, key: str) -> Html:
         """Render the form in which a step's call is asked many times, and the decisions.
