@@ -314,7 +314,7 @@ def _cases_of_conditions(suite: Suite, conditions: Sequence[Condition]) -> Itera
         yield Case(str(condition), "--fail-if", state, "met", text, 0)
 
 
-def write_json(path: Path, suites: Sequence[Suite], conditions: Sequence[Condition] = ()) -> None:
+def write_json(path: Path, suites: Sequence[Suite], conditions: Sequence[Condition]) -> None:
     """Write the suites to a file as JSON, which is replaced.
 
     For each suite it has the figures, whether each condition is met, and what became of each

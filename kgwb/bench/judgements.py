@@ -330,7 +330,7 @@ def add_label(
     row: Mapping[str, Any],
     *,
     right: bool,
-    note: str = "",
+    note: str,
 ) -> Label:
     """Append a label to the file beside a question set: that the answers of a row are right, or wrong.
 

@@ -926,9 +926,9 @@ class MeasuredPrompts(NamedTuple):
 
 def read_measured_prompts(
     folder: str | Path,
-    base: str | Path | None = None,
-    system: SystemSource | None = None,
-    kept: str = "",
+    base: str | Path | None,
+    system: SystemSource | None,
+    kept: str,
 ) -> MeasuredPrompts:
     """Read the prompts of a results folder, and compare its results with those of ``base``.
 

@@ -789,8 +789,8 @@ def load_papers() -> dict[str, Paper]:
 def count_questions(
     paper: Paper,
     experiment: Experiment,
-    limit: int | None = None,
-    set_names: Sequence[str] | None = None,
+    limit: int | None,
+    set_names: Sequence[str] | None,
 ) -> int:
     """Return how many questions an experiment asks.
 

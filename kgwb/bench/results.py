@@ -776,7 +776,7 @@ def has_gold_of(row: BenchRow, question: BenchQuestion) -> bool:
 def rescore_results(
     results: Results,
     questions: Sequence[BenchQuestion],
-    load_run: Callable[[BenchRow], Run | None] = lambda row: None,
+    load_run: Callable[[BenchRow], Run | None],
 ) -> int:
     """Score the rows of questions whose gold has changed again, write the results file, and return how many.
 

@@ -349,7 +349,7 @@ class _RequestHandler(BaseHTTPRequestHandler):
         else:
             self._send_json(HTTPStatus.OK, reply)
 
-    def _send_problem(self, status: HTTPStatus | int, error: str, hint: str = "") -> None:
+    def _send_problem(self, status: HTTPStatus | int, error: str, hint: str) -> None:
         reply = {
             "error": remove_controls(error),
             "hint": remove_controls(hint),

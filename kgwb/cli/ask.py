@@ -417,7 +417,7 @@ def _check_save_file(path: Path, workbench: Workbench, question: str) -> None:
         )
 
 
-def print_answer_and_steps(run: Run, steps: bool = False) -> None:
+def print_answer_and_steps(run: Run, steps: bool) -> None:
     """Print the question, the answer with its support, and a last line with the status and the totals.
 
     The steps are printed before that line if ``steps`` is set, or if there is no answer.

@@ -165,7 +165,7 @@ def _predicate_names(kg: Graph) -> tuple[frozenset[str], bool]:
     return _PREDICATE_NAMES[kg]
 
 
-def render_reasons(output: Any, steps: Sequence[Step], kg: Graph | None = None) -> Html:
+def render_reasons(output: Any, steps: Sequence[Step], kg: Graph | None) -> Html:
     """Render the title "Why is it empty?" and the reasons why a graph has no answer.
 
     Nothing is rendered for an output that is not an empty answer, or without reasons

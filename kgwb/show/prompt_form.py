@@ -73,12 +73,12 @@ def render_prompt_form(  # noqa: PLR0913  # what stands in a form
     draft: str | None,
     *,
     request: ChatRequest | None,
-    problem: str = "",
-    note: str = "",
-    revision: int = 0,
-    needs_folder: bool = False,
-    reply: object = "",
-    left_out: Sequence[str] = (),
+    problem: str,
+    note: str,
+    revision: int,
+    needs_folder: bool,
+    reply: object,
+    left_out: Sequence[str],
 ) -> Html:
     """Render the template of a prompt in an editor, with buttons to try, save or reset it.
 
@@ -125,7 +125,7 @@ def render_prompt_form(  # noqa: PLR0913  # what stands in a form
     )
 
 
-def render_messages_form(text: str, is_edited: bool, revision: int, reply: object = "") -> Html:
+def render_messages_form(text: str, is_edited: bool, revision: int, reply: object) -> Html:
     """Render the messages of an agent without a prompt file in an editor, to try them once.
 
     ``text`` has each message below a line with its role. ``is_edited`` says whether a person has

@@ -92,9 +92,9 @@ def choose_answer_state(
     *,
     is_right: bool | None,
     has_values: bool,
-    reason: str = "",
-    doubt: str = "",
-    is_ungrounded: bool = False,
+    reason: str,
+    doubt: str,
+    is_ungrounded: bool,
 ) -> str:
     """Return the name of an answer's state, one of ANSWER_STATE_ICONS.
 

@@ -164,7 +164,7 @@ def _html_of(widget: dict[str, Any]) -> str:
     return str(state.get("html", ""))
 
 
-def remove_widget_views(notebook: dict[str, Any], known_ids: frozenset[str] = frozenset()) -> None:
+def remove_widget_views(notebook: dict[str, Any], known_ids: frozenset[str]) -> None:
     """Remove the widget from every output that also has kgwb's static HTML, but the known ones.
 
     RESTARTED_NOTE is put above the HTML.
