@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 import shlex
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -26,7 +27,6 @@ from kgwb.bench.figures import (
     MEASURE_LABELS,
     AllResults,
     LoadedResults,
-    PassRate,
     distinct_groups,
     distinct_keys,
 )
@@ -66,7 +66,6 @@ from kgwb.show.run_state import ANSWER_STATE_ICONS, RIGHT, UNANSWERED, WRONG
 from kgwb.show.static_form import load_style
 from kgwb.text import (
     and_more,
-    display_name,
     format_seconds,
     pluralize,
     shorten,
@@ -288,10 +287,9 @@ class Report:
             h=h,
             record=comparisons,
             comparisons=self.comparisons,
-            display_name=display_name,
-            pluralize=pluralize,
-            render_measures=_render_measures,
-            render_group=partial(_render_group, link),
+            figures=figures,
+            report=sys.modules[__name__],
+            link=link,
         )
 
     def _section_values(self, link: RenderLink) -> dict[str, object]:
@@ -737,7 +735,7 @@ def _describe_question(
 # --- every question before and after a change
 
 
-def _render_measures(comparison: ResultsComparison) -> Html:
+def render_measures(comparison: ResultsComparison) -> Html:
     """Render F1 before and after, with its difference; if it cannot be compared, a note with the reason."""
     try:
         return h.div("across", comparison.make_measure_table().render())
@@ -745,51 +743,7 @@ def _render_measures(comparison: ResultsComparison) -> Html:
         return h.note(f"{comparison.after.name} cannot be compared: {exc}", level="bad")
 
 
-def _render_group(
-    link: RenderLink, comparison: ResultsComparison, changes: Sequence[QuestionChange]
-) -> Html:
-    """Render a table of the first MAX_ROWS changes of a comparison, and how many more there are."""
-    headers = ("question", "before", "after", "gold", "decision before", "decision after")
-    rows = [_render_change(link, comparison, change) for change in changes[: h.MAX_ROWS]]
-    return h.table(headers, rows, total=len(changes))
-
-
-def _render_change(
-    link: RenderLink, comparison: ResultsComparison, change: QuestionChange
-) -> list[object]:
-    """Return the cells of a question: itself as a link, its answers before and after, the gold, and the two decisions.
-
-    The decisions are those of the first step that differs. An answer has how often it was right, if
-    it was asked several times, and the agent that lost it, if it is known.
-    """
-    names = name_values((change.before, change.after))
-    question = link(comparison.after, change)
-    if change.earlier_turn is not None:
-        turn = comparison.after.question_titles[change.earlier_turn["id"]]
-        note = h.div("soft", f"after another answer to: {turn}")
-        question = h.join(question, note)
-    cells = [question]
-    sides = (
-        (comparison.before, change.before, "asks_before"),
-        (comparison.after, change.after, "asks"),
-    )
-    for results, row, asks in sides:
-        answers = render_answers(row, names)
-        rate = PassRate.of_row(change.after, asks)
-        if rate is not None:
-            note = h.muted_text(f"right {rate}")
-            answers = h.join(answers, " ", note)
-        loss = results.losses_by_id.get(row["id"], {})
-        agent = loss.get("agent")
-        if agent:
-            note = h.div("soft", f"lost at {display_name(agent)}")
-            answers = h.join(answers, note)
-        cells.append(answers)
-    gold = render_gold(change.before, names)
-    return [*cells, gold, *_render_decisions(change.first_difference)]
-
-
-def _render_decisions(difference: StepDifference | None) -> tuple[Html, Html]:
+def render_decisions(difference: StepDifference | None) -> tuple[Html, Html]:
     """Render the outcome of the first step that differs, before and after, with changed words marked.
 
     If the outcomes of the two steps have the same text, their outputs are rendered instead. Both
