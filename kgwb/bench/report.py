@@ -60,9 +60,9 @@ from kgwb.run.gold import RightAnswer
 from kgwb.run.run import restore_times
 from kgwb.run.steps import Step
 from kgwb.show import html as h
+from kgwb.show import run_state
 from kgwb.show.html import ChartBar, Html, render_template, tag
 from kgwb.show.run import render_run
-from kgwb.show.run_state import ANSWER_STATE_ICONS, RIGHT, UNANSWERED, WRONG
 from kgwb.show.static_form import load_style
 from kgwb.text import (
     and_more,
@@ -294,18 +294,20 @@ class Report:
 
     def _section_values(self, link: RenderLink) -> dict[str, object]:
         """Return what templates/sections.html shows, by the names that the template uses."""
+        configs = [flatten_config(results.config) for results in self.results]
         return {
             "all_results": self.results,
+            "configs": configs,
+            "config_entries": distinct_keys(configs),
+            "report": sys.modules[__name__],
+            "states": run_state,
             "prices": self._prices,
             "changes": self.render_changes(link),
             "published": self._published,
             "own_scores": make_scores_table(self.results).render(),
             "ratings": self._render_ratings(),
             "figures": figures,
-            "render_verdict_badges": render_verdict_badges,
-            "render_setup": render_setup,
             "model_remarks": find_model_remarks(self.results),
-            "command_for": command_for,
             "f1_chart": render_f1_chart(self.results),
             "seconds_chart": _render_seconds_chart(self.results),
             "loss_chart": _render_loss_chart(self.results),
@@ -397,38 +399,9 @@ def _render_page(template: str, title: str, **values: Any) -> str:
 # --- what was measured
 
 
-def render_verdict_badges(results: LoadedResults) -> Iterator[Html]:
-    """Yield a badge for each state of an answer, with the number of questions in this state.
-
-    Right, wrong and unanswered are always there; the others are left out if there are none. They
-    are in the order of ANSWER_STATE_ICONS.
-    """
-    counts = Counter(map(get_verdict, results.rows.values()))
-    for verdict, icon in ANSWER_STATE_ICONS.items():
-        if counts[verdict] or verdict in (RIGHT, WRONG, UNANSWERED):
-            text = f"{counts[verdict]} {verdict}"
-            yield h.state_badge(icon, text, pill=True)
-
-
-def render_setup(all_results: AllResults, details: bool = False) -> Html:
-    """Render a table of the configurations, a column for each folder; values that differ are marked.
-
-    The table has SETUP_ENTRIES, or with ``details`` everything else. An entry that a folder lacks
-    is "–".
-    """
-    configs = [flatten_config(results.config) for results in all_results]
-    rows = []
-    for name in distinct_keys(configs):
-        is_detail = name.partition(" ")[0] not in SETUP_ENTRIES
-        if is_detail == details:
-            values: list[object] = [str(config.get(name, "–")) for config in configs]
-            if len(set(values)) > 1:
-                values = [tag("mark", value) for value in values]
-            rows.append((name, *values))
-    names = [results.name for results in all_results]
-    headers = ["", *names]
-    # All of them: what is left out could be what differs.
-    return h.table(headers, rows, max_rows=len(rows))
+def count_states(results: LoadedResults) -> Counter[str]:
+    """Count the answers in each of ``run_state.ANSWER_STATE_ICONS``."""
+    return Counter(map(get_verdict, results.rows.values()))
 
 
 def find_model_remarks(all_results: AllResults) -> list[str]:
@@ -597,7 +570,7 @@ def _rows_beside(entry: Mapping[str, Any], all_results: AllResults) -> Iterator[
 def render_verdict(row: BenchRow) -> Html:
     """Render the state of a row's answer as a badge."""
     verdict = get_verdict(row)
-    return h.state_badge(ANSWER_STATE_ICONS[verdict], verdict)
+    return h.state_badge(run_state.ANSWER_STATE_ICONS[verdict], verdict)
 
 
 def name_values(rows: Iterable[BenchRow]) -> dict[str, str]:
