@@ -6,7 +6,7 @@ Terms are rdflib terms everywhere in kgwb. Their JSON form is that of SPARQL 1.1
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Hashable, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from numbers import Number
@@ -342,6 +342,13 @@ def format_triple(triple: Triple, names: DisplayNames) -> str:
 
 
 Node = TypeVar("Node", bound=Hashable)
+Item = TypeVar("Item")
+
+
+def split_into_batches(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
+    """Yield the items in order, in sequences of at most ``size`` items."""
+    for start in range(0, len(items), size):
+        yield items[start : start + size]
 
 
 def find_reached(starts: Iterable[Node], edges: Mapping[Node, Collection[Node]]) -> set[Node]:

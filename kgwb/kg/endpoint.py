@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import TypeVar
 
 from rdflib import Literal, URIRef
 
@@ -37,7 +36,7 @@ from kgwb.kg.sparql import (
     values_clause,
 )
 from kgwb.kg.sparql_client import SparqlClient
-from kgwb.terms import Triple, name_from_iri
+from kgwb.terms import Triple, name_from_iri, split_into_batches
 
 MAX_VALUES_PER_QUERY = 200
 """Terms in one VALUES clause. Virtuoso 7.2.5 silently loses rows of a clause of about 700."""
@@ -45,7 +44,6 @@ MAX_CASE_VARIANTS = 4
 """How many spellings of a label ``_case_variants`` returns at most."""
 OVERFETCH_FACTOR = 4
 """How many times the hits wanted are fetched. Some are left out, or are labels of one vertex."""
-T = TypeVar("T")
 LabelUsage = tuple[tuple[URIRef, ...], tuple[str, ...]]
 """Label predicates, and languages of labels."""
 
@@ -144,7 +142,7 @@ class Endpoint(SparqlClient):
         labels_per_query = max(1, MAX_VALUES_PER_QUERY // literals_per_label)
         distinct_labels = list(dict.fromkeys(labels))
         hits: list[Hit] = []
-        for chunk in _chunks(distinct_labels, labels_per_query):
+        for chunk in split_into_batches(distinct_labels, labels_per_query):
             found = self._find_case_variants(chunk)
             hits += [Hit(URIRef(iri), label, 1.0) for iri, label in found]
         vertices = self._without_schema_terms(hits, len(hits))
@@ -159,7 +157,7 @@ class Endpoint(SparqlClient):
         language.
         """
         labels: dict[str, str] = {}
-        for chunk in _chunks(iris, IRIS_PER_NAME_QUERY):
+        for chunk in split_into_batches(iris, IRIS_PER_NAME_QUERY):
             distinct_iris = dict.fromkeys(chunk)
             valid_iris = list(filter(is_valid_iri, distinct_iris))
             labels |= self._best_labels(valid_iris, in_preferred_language=True)
@@ -203,7 +201,7 @@ class Endpoint(SparqlClient):
         looked up in the graph in chunks of MAX_VALUES_PER_QUERY, until there are enough.
         """
         kept: list[Hit] = []
-        for chunk in _chunks(hits, MAX_VALUES_PER_QUERY):
+        for chunk in split_into_batches(hits, MAX_VALUES_PER_QUERY):
             schema_terms = find_schema_terms(self, [hit.iri for hit in chunk])
             kept += [hit for hit in chunk if hit.iri not in schema_terms]
             if len(kept) >= limit:
@@ -235,12 +233,6 @@ class Endpoint(SparqlClient):
             f"SELECT ?v ?p ?l WHERE {{ {own} UNION {of_entities} {language_filter} }}"
         )
         return _pick_best_labels(result, self.vocabulary)
-
-
-def _chunks(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
-    """Yield the items in order, in sequences of at most ``size`` items."""
-    for start in range(0, len(items), size):
-        yield items[start : start + size]
 
 
 def _case_variants(label: str) -> set[str]:

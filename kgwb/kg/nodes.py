@@ -211,7 +211,7 @@ def read_nodes(kg: Graph, triples: Collection[Triple], names: Mapping[str, str])
     known = [end for end in ends if is_serializable(end[0])]
     if known:
         query = (
-            f"SELECT DISTINCT ?_c ?_p ?_o WHERE {{ {values_table(('?_e', '?_q'), known)}"
+            f"SELECT DISTINCT ?_c ?_p ?_o WHERE {{ {values_table('?_e ?_q', known)}"
             f" {{ ?_e ?_q ?_n }} UNION {{ ?_n ?_q ?_e }} FILTER(isBlank(?_n))"
             f" ?_n {NEAR} ?_c . ?_c ?_p ?_o FILTER(isBlank(?_c)) }}"
         )

@@ -46,7 +46,7 @@ from kgwb.kg.sparql import (
     word_of,
 )
 from kgwb.records import Hidden, Record, Score, Sparql, frozen
-from kgwb.terms import Iri, Term, Triple, Triples, local_part
+from kgwb.terms import Iri, Term, Triple, Triples, local_part, split_into_batches
 
 IRIS_PER_NAME_QUERY = 100
 """IRIs whose names are asked of an endpoint at a time."""
@@ -674,7 +674,7 @@ def _solutions_query(
     values = ""
     if columns:
         cells = [_project(row, columns) for row in rows]
-        values = values_table(columns, cells)
+        values = values_table(" ".join(columns), cells)
     body = clauses.where
     if "BIND" in clauses.words:
         # The variable of a BIND must not be bound before it in its group, but may be by the VALUES
@@ -705,8 +705,8 @@ def _find_values(text: str) -> int | None:
     return None
 
 
-def values_table(variables: Iterable[str], rows: Iterable[Row]) -> str:
-    """Return "VALUES (?x ?y) { (...) (...) }" of several variables and the distinct rows.
+def values_table(variables: str, rows: Iterable[Row]) -> str:
+    """Return "VALUES (?x ?y) { (...) (...) }" of several variables ("?x ?y") and the distinct rows.
 
     A cell that is unbound, or a term that cannot stand in a query, becomes UNDEF.
     """
@@ -714,9 +714,8 @@ def values_table(variables: Iterable[str], rows: Iterable[Row]) -> str:
     for row in rows:
         cells = " ".join(map(_cell_to_sparql, row))
         lines[f"({cells})"] = None
-    head = " ".join(variables)
     body = " ".join(lines)
-    return f"VALUES ({head}) {{ {body} }}"
+    return f"VALUES ({variables}) {{ {body} }}"
 
 
 def _cell_to_sparql(term: Term | None) -> str:
@@ -770,9 +769,8 @@ def existing_triples(kg: Graph, triples: Collection[Triple]) -> set[Triple]:
         else:
             existing.add(triple)
     known.sort(key=str)
-    for start in range(0, len(known), TRIPLES_PER_QUERY):
-        batch = known[start : start + TRIPLES_PER_QUERY]
-        values = values_table(("?s", "?p", "?o"), batch)
+    for batch in split_into_batches(known, TRIPLES_PER_QUERY):
+        values = values_table("?s ?p ?o", batch)
         result = kg.select(f"SELECT ?s ?p ?o WHERE {{ {values} ?s ?p ?o }}")
         existing |= set(batch).intersection(result.rows)
     return existing

@@ -24,7 +24,12 @@ from rdflib import OWL, RDFS, URIRef
 from kgwb import disk
 from kgwb.errors import GraphError
 from kgwb.kg.base import SCHEMA_NAMESPACES, WIKIBASE_NAMESPACE, Graph
-from kgwb.kg.queries import IRIS_PER_NAME_QUERY, describe_vertices, parse_count
+from kgwb.kg.queries import (
+    IRIS_PER_NAME_QUERY,
+    describe_vertices,
+    parse_count,
+    values_table,
+)
 from kgwb.kg.sparql import is_valid_iri, n3, union_clause, values_clause
 from kgwb.kg.survey_queries import (
     DISTINCT_VERTICES,
@@ -43,7 +48,6 @@ from kgwb.kg.survey_queries import (
     largest_first,
     path_over,
     untyped_pattern,
-    values_of_pairs,
 )
 from kgwb.kg.survey_records import (
     ClassSurvey,
@@ -53,7 +57,7 @@ from kgwb.kg.survey_records import (
     iris_in_properties,
 )
 from kgwb.records import from_data, to_data
-from kgwb.terms import Term, name_from_iri
+from kgwb.terms import Term, find_reached, name_from_iri, split_into_batches
 from kgwb.text import pluralize
 
 CACHE_LIFETIME_S = 86_400.0
@@ -213,8 +217,9 @@ class SurveyBuilder:
         queries.part = INSTANCES_PART
         instances = self._choose_instances(sizes, {*triples_by_predicate, *sizes})
         things = self._count_things(instances)
-        classes = [*sizes, *find_ancestors(sizes, parents)]
-        classes = [iri for iri in classes if iri != UNTYPED_CLASS]
+        above = chain.from_iterable(parents.get(iri, ()) for iri in sizes)
+        classes = sizes.keys() | find_reached(above, parents)
+        classes.discard(UNTYPED_CLASS)
         queries.part = "the names of classes"
         names = self._find_names(classes)
         collector, properties = self._collect_properties(instances, sizes)
@@ -317,7 +322,7 @@ class SurveyBuilder:
                 pairs += [(member, top_class) for member in group.iris]
         if not pairs:
             return survey
-        members = f"{values_of_pairs('?m ?c', pairs)} ?v ({self.queries.types}) ?m"
+        members = f"{values_table('?m ?c', pairs)} ?v ({self.queries.types}) ?m"
         pattern = f"{{ SELECT DISTINCT ?v ?c WHERE {{ {members} }} }}"
         part = InstancePart(pattern, pattern)
         properties = PropertyCollector(self.queries, Instances((part,), {})).collect()
@@ -371,7 +376,7 @@ class SurveyBuilder:
                     pairs.append((surveyed.iri, prop.predicate))
         if not pairs:
             return ()
-        listed = values_of_pairs("?c ?p", pairs)
+        listed = values_table("?c ?p", pairs)
         pattern = f"{listed} ?v ({self.queries.types}) ?c . ?v ?p ?n FILTER(isIRI(?v))"
         rows = self.queries.select(f"SELECT DISTINCT ?v ?p ?n WHERE {{ {pattern} }}", 2)
         with_base = {predicate for _, predicate, value in rows if value.toPython() == 1}
@@ -560,14 +565,14 @@ class SurveyBuilder:
         pairs = []
         subclass_sizes: dict[URIRef, list[int]] = defaultdict(list)
         for iri, size in sizes.items():
-            for ancestor in find_ancestors([iri], parents):
+            for ancestor in sorted(find_reached(parents.get(iri, ()), parents)):
                 pairs.append((iri, ancestor))
                 subclass_sizes[ancestor].append(size)
 
         totals = dict(sizes)
         if pairs and not self.is_large:
             pairs += [(ancestor, ancestor) for ancestor in subclass_sizes]
-            values = values_of_pairs("?c ?d", pairs)
+            values = values_table("?c ?d", pairs)
             pattern = f"{values} ?v ({self.queries.types}) ?c"
             exact = self.queries.count_by("?d", DISTINCT_VERTICES, pattern)
             if exact:
@@ -632,8 +637,8 @@ class SurveyBuilder:
         """
         asked = sorted(set(filter(is_valid_iri, iris)))
         found: dict[URIRef, T] = {}
-        for start in range(0, len(asked), IRIS_PER_NAME_QUERY):
-            send = partial(ask, asked[start : start + IRIS_PER_NAME_QUERY])
+        for batch in split_into_batches(asked, IRIS_PER_NAME_QUERY):
+            send = partial(ask, batch)
             found.update(self.queries.attempt(send, MAX_QUERIES_FOR_NAMES) or {})
         return found
 
@@ -696,21 +701,6 @@ def make_class_surveys(
     return tuple(classes)
 
 
-def find_ancestors(iris: Iterable[URIRef], parents: ParentClasses) -> list[URIRef]:
-    """Return the superclasses of classes at any distance, each once, the nearest first.
-
-    The classes themselves are left out, unless one is above another. Equally near ones come by IRI.
-    """
-    ancestors: dict[URIRef, None] = {}
-    waiting = list(iris)
-    for iri in waiting:
-        for parent in sorted(parents.get(iri, ())):
-            if parent not in ancestors:
-                ancestors[parent] = None
-                waiting.append(parent)
-    return list(ancestors)
-
-
 def _parts_of_sample(
     rows: Iterable[Row], classes_in_order: Iterable[URIRef]
 ) -> tuple[InstancePart, ...]:
@@ -730,7 +720,7 @@ def _parts_of_sample(
     parts = []
     for pairs in filter(None, batches):
         classes = dict.fromkeys(class_iri for _, class_iri in pairs)
-        pattern = values_of_pairs("?v ?c", pairs)
+        pattern = values_table("?v ?c", pairs)
         parts.append(InstancePart(pattern, pattern, tuple(classes)))
     return tuple(parts)
 

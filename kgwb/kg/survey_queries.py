@@ -14,7 +14,7 @@ from rdflib import RDF, XSD, BNode, Literal, URIRef
 
 from kgwb.errors import GraphError, GraphTimeoutError, GraphUnreachableError
 from kgwb.kg.base import Graph, QueryLimits
-from kgwb.kg.queries import parse_count
+from kgwb.kg.queries import parse_count, values_table
 from kgwb.kg.sparql import is_valid_iri, n3, union_clause, values_clause
 from kgwb.kg.survey_records import (
     MAX_LISTED_VALUES,
@@ -25,7 +25,7 @@ from kgwb.kg.survey_records import (
     ValueSurvey,
 )
 from kgwb.records import frozen
-from kgwb.terms import Term, local_part
+from kgwb.terms import Term, local_part, split_into_batches
 
 T = TypeVar("T")
 KeyType = TypeVar("KeyType", bound=str)
@@ -196,8 +196,8 @@ class SurveyQueries:
 
         ``write`` returns the query for some of the items.
         """
-        for start in range(0, len(items), size):
-            yield from self.select(write(items[start : start + size]), 2)
+        for batch in split_into_batches(items, size):
+            yield from self.select(write(batch), 2)
 
     def read_first(self, variables: str, pattern: str) -> str:
         """Return a pattern that a local graph reads whole, before it joins what it has read.
@@ -292,15 +292,6 @@ class Instances:
     def scale(self, class_iri: URIRef, number: Any) -> int:
         """Return a number that was counted in the sample as it is estimated for the whole class."""
         return round(parse_count(number) / self.fractions.get(class_iri, 1.0))
-
-
-def values_of_pairs(variables: str, pairs: Iterable[tuple[Term, Term]]) -> str:
-    """Return a VALUES clause that binds two variables ("?c ?p") to each of the pairs.
-
-    Raises QueryError for an invalid IRI.
-    """
-    listed = " ".join(f"({n3(first)} {n3(second)})" for first, second in pairs)
-    return f"VALUES ({variables}) {{ {listed} }}"
 
 
 def untyped_pattern(types: str) -> str:
@@ -561,7 +552,7 @@ class PropertyCollector:
 
         def write(some: Sequence[tuple[URIRef, URIRef]]) -> str:
             """Return the query for the values of some pairs."""
-            listed = values_of_pairs("?c ?p", some)
+            listed = values_table("?c ?p", some)
             instances = self.instances.parts[0].quick
             fact = "?v ?p ?o"
             if not self.queries.kg.remote:
@@ -734,7 +725,7 @@ class LinkFinder:
                                 pairs.append((prop.predicate, example))
         if not pairs:
             return set()
-        listed = values_of_pairs("?p ?text", dict.fromkeys(pairs))
+        listed = values_table("?p ?text", pairs)
         pattern = f"{listed} ?v ?p ?text . ?v ?q ?thing . {self._agree}"
         rows = self.queries.select(f"SELECT DISTINCT ?p ?q WHERE {{ {pattern} }}", 2)
         return set(rows)

@@ -16,6 +16,7 @@ from kgwb.build import (
     TriplePattern,
     agent,
     patterns_to_sparql,
+    split_into_batches,
     term_from_text,
     try_to_ask,
     variables_of,
@@ -421,8 +422,8 @@ def _find_examples(
         patterns = patterns_by_name[name]
         branches.append(_make_branch(number, patterns, restrict(patterns, restrictions)))
     cells_by_name: dict[OfferedName, list[Term]] = {}
-    for start in range(0, len(branches), MAX_EXAMPLES_PER_QUERY):
-        where = " UNION ".join(branches[start : start + MAX_EXAMPLES_PER_QUERY])
+    for batch in split_into_batches(branches, MAX_EXAMPLES_PER_QUERY):
+        where = " UNION ".join(batch)
         query = f"SELECT ?_i {' '.join(CELLS)} WHERE {{ {where} }}"
         for position, *cells in run.kg.select(query).rows:
             name = offered[int(str(position))]

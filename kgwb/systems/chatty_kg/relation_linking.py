@@ -25,6 +25,7 @@ from kgwb.build import (
     n3,
     name_from_iri,
     patterns_to_sparql,
+    split_into_batches,
     union_clause,
     values_clause,
     variables_of,
@@ -215,8 +216,8 @@ def _keep_leading_paths(paths: Sequence[Path], run: Run) -> list[Path]:
     """
     leading: list[Path] = []
     checked = paths[:MAX_CHECKED_PATHS]
-    for start in range(0, len(checked), PATHS_IN_A_QUERY):
-        leading += _select_leading_paths(checked[start : start + PATHS_IN_A_QUERY], run)
+    for batch in split_into_batches(checked, PATHS_IN_A_QUERY):
+        leading += _select_leading_paths(batch, run)
         if len(leading) >= BEAM_WIDTH_WITH_NODES:
             break
     return leading[:BEAM_WIDTH_WITH_NODES] or list(paths[:1])

@@ -35,6 +35,7 @@ from kgwb.build import (
     local_part,
     n3,
     parse_count,
+    split_into_batches,
     split_iri,
     tell_apart,
     to_curie,
@@ -455,8 +456,7 @@ def split_into_passages(name: str, facts: Iterable[Fact]) -> Iterator[Passage]:
     triples = list(chain.from_iterable(fact.triples for fact in unworded))
     text = ""
     for relation, group in facts_by_relation.items():
-        for start in range(0, len(group), MAX_OBJECTS_PER_SENTENCE):
-            part = group[start : start + MAX_OBJECTS_PER_SENTENCE]
+        for part in split_into_batches(group, MAX_OBJECTS_PER_SENTENCE):
             objects = ", ".join(fact.object for fact in part)
             sentence = f"{relation} {objects}."
             for fact in part:
