@@ -8,14 +8,14 @@ from dataclasses import field
 from difflib import SequenceMatcher
 from functools import partial
 from itertools import chain, permutations, product
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from rdflib import URIRef
 
 from kgwb.errors import GraphError
 from kgwb.kg.algebra import TriplePattern, analyze_query
 from kgwb.kg.base import AnswerKind, Direction, Vocabulary
-from kgwb.records import frozen
+from kgwb.records import Record, frozen
 from kgwb.run.answers import Answer
 from kgwb.text import list_first, tell_apart
 
@@ -192,17 +192,29 @@ MAX_ALIGNED_FACTS = 4
 """Facts that are compared with a gold query in every order."""
 
 
-class Fact(Protocol):
+@frozen
+class WordedFact(Record):
     """What a system read in a question: a relation between two ends in words, unknowns as "?x"."""
 
-    @property
-    def relation(self) -> str: ...
+    subject: str
+    relation: str
+    object: str
 
     @property
-    def ends(self) -> tuple[str, str]: ...
+    def ends(self) -> tuple[str, str]:
+        """The subject and the object."""
+        return self.subject, self.object
+
+    @property
+    def as_tuple(self) -> tuple[str, str, str]:
+        """Subject, relation and object."""
+        return self.subject, self.relation, self.object
+
+    def __str__(self) -> str:
+        return f"⟨{self.subject}, {self.relation}, {self.object}⟩"
 
 
-F = TypeVar("F", bound=Fact)
+F = TypeVar("F", bound=WordedFact)
 
 
 @frozen

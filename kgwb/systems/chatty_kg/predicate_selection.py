@@ -134,7 +134,7 @@ def select_predicates(
     offered = _list_names_by_fact(names_by_query)
     shown = []
     for relation, names in zip(linked.linked_relations, offered, strict=True):
-        shown.append({"triple": list(relation.fact.as_tuple), "predicates": names})
+        shown.append({"triple": relation.fact.as_tuple, "predicates": names})
     relevant = _ask_for_predicates(question, shown, offered, run)
     return _keep_by_fact(generated, names_by_query, relevant)
 
@@ -386,7 +386,7 @@ def _describe_offers(
         entries[position].append(entry)
     shown: list[dict[str, object]] = []
     for relation, predicates in zip(linked.linked_relations, entries, strict=True):
-        shown.append({"triple": list(relation.fact.as_tuple), "predicates": predicates})
+        shown.append({"triple": relation.fact.as_tuple, "predicates": predicates})
     return shown
 
 

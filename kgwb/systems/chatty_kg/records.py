@@ -21,6 +21,7 @@ from kgwb.build import (
     QueryPart,
     Record,
     Score,
+    WordedFact,
     frozen,
     list_first,
     one_line,
@@ -61,17 +62,8 @@ def is_unknown(name: str) -> bool:
 
 
 @frozen
-class Fact(Record):
+class Fact(WordedFact):
     """One relational fact of a QIR: a relation between two ends, each an entity or an unknown."""
-
-    subject: str
-    relation: str
-    object: str
-
-    @property
-    def ends(self) -> tuple[str, str]:
-        """The subject and the object."""
-        return self.subject, self.object
 
     @property
     def states_type(self) -> bool:
@@ -80,14 +72,6 @@ class Fact(Record):
         Its object is then an entity that may be a class of the graph.
         """
         return self.relation.casefold() in TYPE_RELATIONS and not is_unknown(self.object)
-
-    @property
-    def as_tuple(self) -> tuple[str, str, str]:
-        """Subject, relation and object."""
-        return self.subject, self.relation, self.object
-
-    def __str__(self) -> str:
-        return f"⟨{self.subject}, {self.relation}, {self.object}⟩"
 
 
 ComparisonOperator = Literal["<", "<=", ">", ">=", "!=", "max", "min"]

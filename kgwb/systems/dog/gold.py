@@ -7,11 +7,10 @@ aliasing" does not occur here: an answer is a term and not a text.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
 from functools import partial
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 from rdflib import URIRef
@@ -77,40 +76,26 @@ GoldPaths = Mapping[URIRef, tuple[GoldStep, ...]]
 def find_gold_paths(gold: GoldQuery) -> GoldPaths:
     """Return the shortest path of hops from each vertex of a gold query to its target.
 
-    A vertex from which no path leads there is left out, and so are all of a boolean question, which
-    has no target. Vertices are in alphabetical order.
+    Triples are followed in both directions; of equally short paths that of the earlier patterns is
+    returned. A vertex from which no path leads there is left out, and so are all of a boolean
+    question, which has no target. Vertices are in alphabetical order.
     """
+    import networkx as nx  # which takes long
+
+    graph: nx.DiGraph[str] = nx.DiGraph()
+    for subject, predicate, object_ in gold.patterns:
+        iri = URIRef(predicate[1:-1])
+        steps = {(subject, object_): GoldStep(iri, "out"), (object_, subject): GoldStep(iri, "in")}
+        for ends, step in steps.items():
+            if ends not in graph.edges:
+                graph.add_edge(*ends, step=step)
     paths: dict[URIRef, tuple[GoldStep, ...]] = {}
     for vertex in sorted(gold.vertices):
-        path = _find_path(f"<{vertex}>", gold)
+        places = nx.single_source_shortest_path(graph, f"<{vertex}>").get(gold.target, [])
+        path = tuple(graph.edges[ends]["step"] for ends in pairwise(places))
         if path:
             paths[URIRef(vertex)] = path
     return paths
-
-
-def _find_path(start: str, gold: GoldQuery) -> tuple[GoldStep, ...]:
-    """Return the shortest path of hops from a term to the target, by breadth-first search.
-
-    Triples are followed in both directions; of equally short paths that of the earlier patterns is
-    returned. Empty if there is none, or if the term is the target.
-    """
-    paths: dict[str, tuple[GoldStep, ...]] = {start: ()}
-    queue = deque([start])
-    while queue:
-        here = queue.popleft()
-        if here == gold.target:
-            return paths[here]
-        for subject, predicate, object_ in gold.patterns:
-            iri = URIRef(predicate[1:-1])
-            ways = (
-                (subject, object_, GoldStep(iri, "out")),
-                (object_, subject, GoldStep(iri, "in")),
-            )
-            for end, other, step in ways:
-                if end == here and other not in paths:
-                    paths[other] = (*paths[here], step)
-                    queue.append(other)
-    return ()
 
 
 def collect_linked_iris(run: Run) -> LinkedIris:
@@ -307,36 +292,23 @@ def _name_of(iri: URIRef, gold: GoldQuery) -> str:
     return gold.names.get(f"<{iri}>", str(iri))
 
 
-def make_stopping_rung(number: int, run: Run, gold: GoldQuery) -> Rung | None:
-    """Return the gold decision whether to stop after a hop, to put in at "answer_trying".
+def make_trying_rung(stage: str, number: int, run: Run, gold: GoldQuery) -> Rung | None:
+    """Return the gold decision of a hop, to put in at "answer_trying", if the run decided otherwise.
 
-    Gold stops after the last gold hop. If the run went on there, the decision has the gold tails as
-    answers; if it stopped earlier, the decision is to go on. Returns None if the run has no such
-    hop, decided like gold, or if there are no gold tails.
+    Gold stops after the last gold hop, with the gold tails as answers: what the last relations lead
+    to. Of the stage ITERATION_STOPPING is a run that went on there, or that stopped earlier; of
+    ANSWER_GENERATION one that stopped with other answers. Returns None for the other stage, if the
+    run has no such hop, or if there are no gold tails.
     """
     key = f"answer_trying[hop {number}]"
     tried: TriedAnswer | None = get_output(run, key)
     decision = _decide(number, run, gold)
-    if not tried or not decision or tried.sufficient == decision.sufficient:
+    if not tried or not decision or set(tried.answers) == set(decision.answers):
         return None
-    return Rung("answer_trying", {key: decision}, ITERATION_STOPPING)
-
-
-def make_answer_rung(number: int, run: Run, gold: GoldQuery) -> Rung | None:
-    """Return the gold tails as the answers of the last gold hop, to put in at "answer_trying".
-
-    Tails are what a relation leads to. Returns None if the run gave the same answers, if the hop
-    ``number`` is not the last gold hop, if the model said that the triples are not enough, or if
-    there are no gold tails.
-    """
-    key = f"answer_trying[hop {number}]"
-    tried: TriedAnswer | None = get_output(run, key)
-    decision = _decide(number, run, gold)
-    if not tried or not decision or tried.sufficient != decision.sufficient:
+    differs_in_stop = tried.sufficient != decision.sufficient
+    if differs_in_stop != (stage == ITERATION_STOPPING):
         return None
-    if set(tried.answers) == set(decision.answers):
-        return None
-    return Rung("answer_trying", {key: decision}, ANSWER_GENERATION)
+    return Rung("answer_trying", {key: decision}, stage)
 
 
 def _decide(number: int, run: Run, gold: GoldQuery) -> TriedAnswer | None:
@@ -423,8 +395,8 @@ def _make_ladder() -> Mapping[str, RungMaker]:
     }
     for number in range(1, MAX_LADDER_HOPS + 1):
         ladder[f"relations of hop {number}"] = partial(make_relation_rung, number)
-        ladder[f"stopping at hop {number}"] = partial(make_stopping_rung, number)
-        ladder[f"answers of hop {number}"] = partial(make_answer_rung, number)
+        ladder[f"stopping at hop {number}"] = partial(make_trying_rung, ITERATION_STOPPING, number)
+        ladder[f"answers of hop {number}"] = partial(make_trying_rung, ANSWER_GENERATION, number)
         ladder[f"question after hop {number}"] = partial(make_question_rung, number)
     return ladder
 

@@ -247,7 +247,7 @@ def choose_relations(
         by_number = number_options(relations)
         task = ChoiceTask("triad/relation_choice", subject, by_number, ChoiceReply, 0, most)
         numbered = _number_relations(relations, triplet)
-        variables |= {"triplet": triplet.parts, "relations": numbered}
+        variables |= {"triplet": triplet.as_tuple, "relations": numbered}
     return choose(task, variables | {"most": most}, failed, run)
 
 

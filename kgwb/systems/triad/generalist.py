@@ -393,7 +393,7 @@ def write_template(triplets: Triplets, question: str, failed: Faults, run: Run) 
     if not settings.strict_templates:
         find_problems = partial(find_slot_problems, allows_more=settings.free_templates)
     prompt = prompt_of_guidelines("triad/template", run)
-    variables = {"question": question, "triplets": [triplet.parts for triplet in triplets]}
+    variables = {"question": question, "triplets": [triplet.as_tuple for triplet in triplets]}
     check: Check[TemplateReply] = Check(
         "the triplets as SPARQL", lambda reply: "; ".join(find_problems(reply.sparql, triplets))
     )
@@ -440,7 +440,7 @@ def write_query(
         shown[choice.of] = list(dict.fromkeys(map(str, uris)))
     variables = {
         "question": question,
-        "triplets": [triplet.parts for triplet in triplets],
+        "triplets": [triplet.as_tuple for triplet in triplets],
         "uris": shown,
     }
     prompt = "triad/written_query"

@@ -16,6 +16,7 @@ from kgwb.build import (
     Record,
     Score,
     Sparql,
+    WordedFact,
     analyze_query,
     frozen,
     pluralize,
@@ -36,28 +37,11 @@ ANSWER_TYPE_BY_KIND: Mapping[AnswerKind, AnswerType] = {
 
 
 @frozen
-class Triplet(Record):
+class Triplet(WordedFact):
     """A relation between two ends in the words of the question.
 
     An end that begins with "?" is an unknown. Any other end is a mention.
     """
-
-    subject: str
-    relation: str
-    object: str
-
-    @property
-    def ends(self) -> tuple[str, str]:
-        """Subject and object."""
-        return self.subject, self.object
-
-    @property
-    def parts(self) -> list[str]:
-        """Subject, relation and object, as a model sees the triplet."""
-        return [self.subject, self.relation, self.object]
-
-    def __str__(self) -> str:
-        return f"⟨{self.subject}, {self.relation}, {self.object}⟩"
 
 
 Triplets = tuple[Triplet, ...]
