@@ -7,7 +7,7 @@ from typing import Any
 
 from nasty_graphs import twins
 from rdflib import BNode, URIRef
-from small import iri, run_of
+from small import iri, requests_to, run_of
 
 from kgwb.kg import Graph
 from kgwb.llm import Scripted
@@ -99,9 +99,9 @@ def answered(kg: Graph | None = None, settings: Any = (), **replies: Any) -> tup
 CALLS = {"remote": 2, "eval_remote": 1, "update": 1, "eval_local": 1, "produce": 1}
 
 
-def variables_of(model: Scripted, task: str, name: str) -> list[str]:
-    """The values of a prompt variable in the requests of a task, in order."""
-    return [str(r.variables[name]) for r in model.requests if r.task == f"robodata/{task}"]
+def variables_of(model: Scripted, prompt: str, name: str) -> list[str]:
+    """The values of a variable in the requests with a prompt, in order."""
+    return [str(request.variables[name]) for request in requests_to(model, prompt)]
 
 
 DIRECTED = (iri("dune"), iri("director"), iri("denis"))

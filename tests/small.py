@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +15,13 @@ from pydantic import BaseModel, ConfigDict
 from rdflib import URIRef
 
 from kgwb import open_kg, profile
+from kgwb.bench.ladder import locate_losses
+from kgwb.bench.questions import BenchQuestion
+from kgwb.bench.results import BenchRow, Results
+from kgwb.bench.runner import Benchmark, BenchSetup
 from kgwb.kg import Graph
 from kgwb.kg.embeddings import Embeddings
-from kgwb.llm import Scripted
+from kgwb.llm import ChatRequest, Scripted
 from kgwb.run import Run, System, agent
 from kgwb.run.answers import Answer, Dialogue, Question, Value
 from kgwb.run.ask import Check, ask
@@ -47,8 +53,8 @@ def iri(name: str) -> URIRef:
     return URIRef(EX + name)
 
 
-def films(turtle: str = FILMS) -> Graph:
-    return open_kg(rdflib.Graph().parse(data=turtle, format="turtle"))
+def films(turtle: str = FILMS, **limits: Any) -> Graph:
+    return open_kg(rdflib.Graph().parse(data=turtle, format="turtle"), **limits)
 
 
 # --- what a model says to Chatty-KG's agents
@@ -103,27 +109,36 @@ def workbench(model: Scripted, kg: Graph | None = None, **options: Any) -> Workb
     return Workbench(kg or films(), model, **options)
 
 
-def chatty(question: str, model: Scripted, kg: Graph | None = None, **options: Any) -> Run:
-    """A run of Chatty-KG, not executed yet."""
-    return Run(CHATTY, question, kg=kg or films(), models=model, **options)
-
-
-def dog(
-    question: str,
-    model: Any,
-    kg: Graph | None = None,
-    settings: Settings | None = None,
-    **options: Any,
-) -> Run:
-    """A run of DoG, not executed yet."""
-    return Run(DOG, question, kg=kg or films(), models=model, settings=settings, **options)
-
-
 def run_of(
-    system: System, question: str, model: Any, *, kg: Graph | None = None, **options: Any
+    system: System, question: str, model: Any, kg: Graph | None = None, **options: Any
 ) -> Run:
     """A run of any system, not executed yet."""
     return Run(system, question, kg=kg or films(), models=model, **options)
+
+
+chatty = partial(run_of, CHATTY)
+dog = partial(run_of, DOG)
+
+
+def find_losses(
+    folder: Path, asked: BenchQuestion, model: Any, **options: Any
+) -> tuple[BenchRow, list[BenchRow]]:
+    """The row of a question that a benchmark asks, and the rows of the ladder if it was lost."""
+    setup = BenchSetup.from_workbench(workbench(Scripted(model), **options))
+    results = Results(folder, setup.to_config())
+    [row] = Benchmark(setup, results).run([asked])
+    return row, locate_losses(setup, results, [asked])
+
+
+def requests_to(model: Scripted, *prompts: str) -> list[ChatRequest]:
+    """What a model was sent with one of these prompts, in any of its texts, in order."""
+    return [request for request in model.requests if prompt_name(request) in prompts]
+
+
+def prompt_name(request: ChatRequest) -> str:
+    """The name of a prompt, the same for all of its texts."""
+    name = request.task.rpartition("/")[2]
+    return re.sub("(_published|_listed|_unreflected)+$", "", name)
 
 
 def without_settings(path: Path, names: Iterable[str]) -> Path:

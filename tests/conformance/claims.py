@@ -106,10 +106,6 @@ def _violated_without(setting: str, test: TestFunction) -> TestFunction:
     return violated_by(path, line[0] if line else setting, "")(test)
 
 
-in_each_profile = pytest.mark.parametrize("name", ("paper", "reference", "fast"))
-"""Runs a test in each profile, as ``name``."""
-
-
 def by_profile(**expected: Any) -> pytest.MarkDecorator:
     """Run a test in some profiles: with each as ``name``, and with what is ``expected`` there."""
     return pytest.mark.parametrize(("name", "expected"), expected.items())
@@ -126,13 +122,12 @@ def mutations_of(module: ModuleType) -> list[Mutation]:
 def claims_of(module: ModuleType) -> Iterator[tuple[Claim, str]]:
     """Yield each claim of a module with the name of its test, in the order of the file.
 
-    The gaps, which are the module's list GAPS or rows of gaps.toml, come last and have no test.
+    The gaps, which are rows of gaps.toml, come last and have no test.
     """
     for name, value in vars(module).items():
         for claim in getattr(value, "claims", ()):
             yield claim, name
     system = module.__name__.rpartition("test_")[2]
     rows = tomllib.loads(Path(__file__).with_name("gaps.toml").read_text(encoding="utf-8"))
-    gaps = [Gap(**row) for row in rows.get(system, ())]
-    for gap in getattr(module, "GAPS", gaps):
-        yield gap, ""
+    for row in rows.get(system, ()):
+        yield Gap(**row), ""

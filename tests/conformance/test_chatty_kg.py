@@ -23,7 +23,7 @@ from small import (
     qir,
 )
 
-from conformance.claims import by_profile, conforms, in_each_profile, violated_by
+from conformance.claims import by_profile, conforms, violated_by
 from conformance.whole_runs import (
     WholeRuns,
     check_whole_runs,
@@ -342,7 +342,6 @@ def test_section_4_1_the_model_translates_unless_the_language_is_known(
     "an answer of at most five values, with the question as it was asked, may be said as a sentence, "
     "zero-shot; this is off in the evaluation, and a reply that is no sentence loses no answer",
 )
-@in_each_profile
 @violated_by(
     INIT,
     "answer = write_answer(answer, question.text, run)",
@@ -550,7 +549,6 @@ def test_section_6_single_turn_mode() -> None:
     fast="the model is shown its reply and what is wrong with it",
     switched_by="repair",
 )
-@in_each_profile
 @violated_by("kgwb/settings.py", "theta: Count = 3", "theta: Count = 2")
 def test_algorithm_1_line_8_triples_are_asked_for_theta_times(name: str) -> None:
     model = script(qir=[qir("?a | knows | ?b"), "no JSON", DIRECTOR])
@@ -683,7 +681,6 @@ def test_section_4_2_3_the_agent_says_what_is_asked_for(name: str, expected: str
 @violated_by(QIR, 'if kind_from == "model" and kind != "boolean":', "if False:")
 @violated_by(QIR, 'if kind_from == "model" and kind != "boolean":', "if True:")
 @pytest.mark.parametrize("kind", ["list", "count", "boolean"])
-@in_each_profile
 def test_section_4_2_3_a_list_without_an_unknown_is_not_answered_with_yes(
     name: str, kind: str
 ) -> None:
@@ -975,7 +972,6 @@ CAESAR = """@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2
     switched_by="whole_graph",
 )
 @violated_by(RELATION_LINKING, "is_kept = settings.whole_graph or iri", "is_kept = iri")
-@in_each_profile
 def test_section_5_1_3_all_predicates_are_candidates(name: str) -> None:
     run = answered(
         script(qir=qir("Julius Caesar | married to | ?x")),
@@ -1021,7 +1017,6 @@ def test_section_5_1_3_predicates_connect_a_vertex_with_what_is_reached(name: st
     fast="those that connect come first, then all that either has",
     setting="linked_ends",
 )
-@in_each_profile
 @violated_by(
     RELATION_LINKING,
     'if connecting is None or settings.linked_ends == "connecting_first":',
@@ -1243,7 +1238,6 @@ def test_section_5_2_1_several_unknowns_are_columns(
 @violated_by(
     QUERY_PLANNING, "is_incomplete = bool(linked.unlinked_entities)", "is_incomplete = False"
 )
-@in_each_profile
 def test_section_5_2_1_an_entity_that_is_not_there_gives_no_query(name: str) -> None:
     boolean = qir("Denis Villeneuve | director | Qwertzuiop", kind="boolean")
     run = answered(script(qir=boolean), name, "Is Denis Villeneuve the director of Qwertzuiop?")
@@ -1674,7 +1668,6 @@ def test_section_7_3_a_model_without_a_graph() -> None:
     "    selection = QuerySelection(generated.queries[:1], ())\n"
     "    answer = execute_queries(selection, qir, linked, run)\n",
 )
-@in_each_profile
 def test_section_5_2_5_nothing_is_invented(name: str) -> None:
     run = answered(
         script(

@@ -22,9 +22,21 @@ from debate import (
     two_hops,
 )
 from rdflib import Literal
-from small import DOG, EX, FILMS, alone, answer_of, asked, films, iri, keys
+from small import (
+    DOG,
+    EX,
+    FILMS,
+    alone,
+    answer_of,
+    asked,
+    films,
+    iri,
+    keys,
+    prompt_name,
+    requests_to,
+)
 
-from conformance.claims import by_profile, conforms, in_each_profile, violated_by
+from conformance.claims import by_profile, conforms, violated_by
 from conformance.whole_runs import (
     WholeRuns,
     check_whole_runs,
@@ -62,10 +74,7 @@ HOP = "kgwb/systems/dog/hop.py"
 INIT = "kgwb/systems/dog/__init__.py"
 SETTINGS = "kgwb/systems/dog/settings.py"
 
-
-def settings_of(name: str, **changes: Any) -> DogSettings:
-    """The settings of a profile, with some of them changed."""
-    return DogSettings.of_profile(name, **changes)
+settings_of = DogSettings.of_profile
 
 
 def walk(
@@ -86,16 +95,6 @@ def begun(
     changes.setdefault("relation_directions", "both")
     settings = settings_of(profile_name, **changes)
     return Run(DOG, question, kg=kg or films(), models=model, settings=settings)
-
-
-def requests_to(model: Scripted, *prompts: str) -> list[ChatRequest]:
-    """What the model was sent with one of these prompts, in order."""
-    return [request for request in model.requests if prompt_name(request) in prompts]
-
-
-def prompt_name(request: ChatRequest) -> str:
-    """The name of a prompt, the same for its published form."""
-    return request.task.rpartition("/")[2].removesuffix("_published")
 
 
 def example_count(request: ChatRequest) -> int:
@@ -129,7 +128,6 @@ HOMONYMS = """@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org
     "        if iri in kg.exact([label]).get(label, ()):",
     "        if iri:",
 )
-@in_each_profile
 @pytest.mark.parametrize(
     ("question", "topic", "marked"),
     [
@@ -178,7 +176,6 @@ def test_the_topic_entity_of_a_question_set_is_given(
     "the question is given with its topic entity",
 )
 @violated_by(DEBATE, "    if marked:\n        topics = ", "    if not marked:\n        topics = ")
-@in_each_profile
 def test_task_formulation_a_marked_topic_entity_is_not_looked_for(name: str) -> None:
     topics, _, model = alone(
         lambda run: find_topic_entities(MARKED, run), settings=settings_of(name), of=DOG
@@ -193,7 +190,6 @@ def test_task_formulation_a_marked_topic_entity_is_not_looked_for(name: str) -> 
     fast="at all that the question names",
     switched_by="topic_entities",
 )
-@in_each_profile
 def test_overview_the_walk_starts_at_the_initial_topic_entity(name: str) -> None:
     question = "which films star Amy Adams and Jeremy Renner"
     replies = {"topic_entity": {"entities": ["Jeremy Renner", "Amy Adams"]}}
@@ -209,7 +205,6 @@ def test_overview_the_walk_starts_at_the_initial_topic_entity(name: str) -> None
 
 @conforms("Overview", "the tails of a hop are where the next hop starts")
 @violated_by(INIT, "Head(name, result.values, heads[", "Head(name, heads[position].values, heads[")
-@in_each_profile
 def test_overview_the_tails_are_the_next_topic_entities(name: str) -> None:
     run, _ = walk(name, two_hops())
     [head] = run["iteration[hop 2]"].inputs["focus"].heads
@@ -250,7 +245,6 @@ LIBRARY = """@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/
 )
 @violated_by("kgwb/systems/dog/records.py", 'INVERSE_PREFIX = "~"', 'INVERSE_PREFIX = "^"')
 @pytest.mark.parametrize("answers", ["model", "tails"])
-@in_each_profile
 def test_get_relations_has_both_directions(name: str, answers: str) -> None:
     settings = settings_of(name, answers=answers)
     head = Head("Ann", (Value(iri("ann"), "Ann"),))
@@ -295,7 +289,6 @@ def test_the_model_chooses_among_all_relations_however_many() -> None:
     "words = [head_values[path.head].label, str(relation)]",
     "words = [str(path.head), str(relation)]",
 )
-@in_each_profile
 def test_no_identifier_is_sent_to_a_model(name: str) -> None:
     model = two_hops(
         relation_filtering=[filtering("wrote"), filtering("label"), filtering("")],
@@ -314,7 +307,6 @@ def test_no_identifier_is_sent_to_a_model(name: str) -> None:
 @conforms("Knowledge Graph Invoking, triple_filling", "completes (head, relation, ?) to triples")
 @violated_by(HOP, '"out": "?head ?p ?tail"', '"out": "?tail ?p ?head"')
 @violated_by(HOP, "for tail in tails[:limit]:", "for tail in tails[:0]:")
-@in_each_profile
 def test_triple_filling_completes_the_triple(name: str) -> None:
     run, _ = walk(name, two_hops())
     filled = run.output("triple_filling[hop 1/Arrival]")
@@ -369,7 +361,6 @@ def test_relation_filtering_asks_for_the_first_hop_before_the_relation() -> None
     'variables = {"question": question, "entity": relations.head, "relations": names}',
     'variables = {"question": run.question, "entity": relations.head, "relations": names}',
 )
-@in_each_profile
 def test_relation_filtering_sees_the_question_that_is_left(name: str) -> None:
     _, model = walk(name, two_hops())
     seen = [request.variables["question"] for request in requests_to(model, "relation_filtering")]
@@ -383,7 +374,6 @@ def test_relation_filtering_sees_the_question_that_is_left(name: str) -> None:
     switched_by="only_relation",
 )
 @violated_by(HOP, 'settings.only_relation == "taken"', "settings.theta > 0")
-@in_each_profile
 def test_relation_filtering_asks_also_about_a_single_relation(name: str) -> None:
     relations = Relations("Arrival", (Relation("director", "out", (iri("director"),)),))
     choice, _, model = alone(
@@ -402,7 +392,6 @@ def test_relation_filtering_asks_also_about_a_single_relation(name: str) -> None
     code="on Freebase all that the reply names; `reference` follows one",
 )
 @violated_by(HOP, " {values_clause('?p', relation.iris)}", "")
-@in_each_profile
 def test_one_relation_of_a_head_is_followed(name: str) -> None:
     run, _ = walk(name, two_hops())
     key = "triple_filling[hop 1/Arrival]"
@@ -490,7 +479,6 @@ def test_all_tails_are_found_and_go_on(name: str, expected: int) -> None:
     "tried = try_answer(focus.question, filled, run)",
     "tried = try_answer(focus.question, filled, run) if is_last else None",
 )
-@in_each_profile
 def test_answer_trying_after_each_hop_with_its_own_triples(name: str) -> None:
     _, model = walk(name, two_hops())
     seen = []
@@ -507,7 +495,6 @@ def test_answer_trying_after_each_hop_with_its_own_triples(name: str) -> None:
 @violated_by(
     INIT, 'if is_last or (tried is not None and tried.sufficient == "yes"):', "if is_last:"
 )
-@in_each_profile
 def test_answer_trying_ends_the_walk(name: str) -> None:
     run, model = walk(name, two_hops(answer_trying=trying("Denis Villeneuve")))
     assert str(run.answer) == "Denis Villeneuve"
@@ -524,7 +511,6 @@ def test_answer_trying_ends_the_walk(name: str) -> None:
     'if is_last or (tried is not None and tried.sufficient == "yes"):',
     "if is_last or tried is not None:",
 )
-@in_each_profile
 def test_answer_trying_leads_to_simplifying(name: str) -> None:
     run, _ = walk(name, two_hops(), debate_rounds=1)
     assert keys(run) == KEYS
@@ -543,7 +529,6 @@ def test_answer_trying_leads_to_simplifying(name: str) -> None:
     "answer_from_own_knowledge(question.text, answer.reason, run)",
     'answer_from_own_knowledge("?", answer.reason, run)',
 )
-@in_each_profile
 def test_answer_trying_own_knowledge_at_the_iteration_limit(name: str) -> None:
     model = two_hops(answer_trying=trying(), own_knowledge={"answers": ["Quebec"]})
     run, _ = walk(name, model, iteration_limit=2)
@@ -666,7 +651,6 @@ def test_task_formulation_forms_of_a_text_are_values_of_their_own(name: str, exp
     "is_last = number == settings.iteration_limit",
     "is_last = number == settings.iteration_limit - 1",
 )
-@in_each_profile
 def test_answer_trying_the_iteration_limit(name: str) -> None:
     model = two_hops(
         relation_filtering=[filtering("director"), filtering("~director"), filtering("starring")],
@@ -691,7 +675,6 @@ def test_answer_trying_the_iteration_limit(name: str) -> None:
     "for speak in roles:",
     "for speak in reversed(roles):",
 )
-@in_each_profile
 def test_question_simplifying_three_roles_in_turn(name: str) -> None:
     run, _ = walk(name, two_hops(), debate_rounds=1)
     spoken = [step.agent for step in run.steps if "round" in step.key]
@@ -738,7 +721,6 @@ def test_question_simplifying_each_role_has_its_task() -> None:
 @violated_by(DEBATE, '"debate": earlier,', '"debate": earlier[-1:],')
 @violated_by(DEBATE, '"remark": remark.words,', '"remark": "",')
 @violated_by(DEBATE, "debate = (*debate, remark)", "debate = (*debate[1:], remark)")
-@in_each_profile
 def test_question_simplifying_each_role_hears_the_others(name: str) -> None:
     model = two_hops(
         relation_filtering=[filtering("wrote"), filtering("prize")],
@@ -764,7 +746,6 @@ def test_question_simplifying_each_role_hears_the_others(name: str) -> None:
     fast="each proposal is checked, and a role repairs its own",
     switched_by="remark_checks",
 )
-@in_each_profile
 def test_question_simplifying_the_others_repair_the_expert(name: str) -> None:
     model = two_hops(simplifying_expert=remark(UNFINISHED))
     run, _ = walk(name, model, debate_rounds=1)
@@ -781,7 +762,6 @@ def test_question_simplifying_the_others_repair_the_expert(name: str) -> None:
     "SimplifiedQuestion(debate[-1].question, question, debate)",
     "SimplifiedQuestion(debate[0].question, question, debate)",
 )
-@in_each_profile
 def test_question_simplifying_the_linguist_has_the_last_word(name: str) -> None:
     run, _ = walk(name, two_hops(), debate_rounds=1)
     debate = run.output("simplifying").debate
@@ -922,7 +902,6 @@ def test_figure_4_exemplars_by_module(setting: str, prompts: tuple[str, ...], co
     setting="answers",
 )
 @violated_by(INIT, "unite_values(collect_values(last.", "unite_values(collect_values(hops[0].")
-@in_each_profile
 def test_figure_4_metaqa_is_answered_by_the_last_tails(name: str) -> None:
     run, model = walk(name, two_hops(), answers="tails", iteration_limit=2)
     assert str(run.answer) == "Gentilly"
@@ -938,7 +917,6 @@ def test_figure_4_metaqa_is_answered_by_the_last_tails(name: str) -> None:
     'if is_last or (tried is not None and tried.sufficient == "yes"):',
     'if tried is not None and tried.sufficient == "yes":',
 )
-@in_each_profile
 def test_figure_3_a_one_hop_question_is_not_simplified(name: str) -> None:
     run, model = walk(name, two_hops(), answers="tails", iteration_limit=1)
     assert str(run.answer) == "Denis Villeneuve"
@@ -1107,7 +1085,6 @@ def test_whole_runs_send_and_do_what_they_did() -> None:
     fast="a reply is asked for again with the reason",
     switched_by="repair",
 )
-@in_each_profile
 def test_a_second_try_is_told_what_was_wrong_in_fast_alone(name: str) -> None:
     model = two_hops(topic_entity=[{"entities": []}, {"entities": ["Arrival"]}])
     run, _ = walk(name, model)

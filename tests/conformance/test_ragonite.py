@@ -33,7 +33,7 @@ from rdflib import Literal
 from small import answer_of, films, without_settings
 
 import kgwb
-from conformance.claims import Gap, conforms, violated_by
+from conformance.claims import conforms, violated_by
 from conformance.whole_runs import (
     WholeRuns,
     check_whole_runs,
@@ -68,95 +68,8 @@ CARS = """
 :electric a :FuelType ; rdfs:label "fullElectric" .
 """
 """Figure 2, with a product that is no car."""
-GAPS = [
-    Gap(
-        source="section 2.1",
-        paper="each literal is added as a column; how large a graph may be is not said",
-        reason="a table has at most 400 columns, and a graph at most 200,000 triples (`max_triples`): further columns "
-        "are in passages alone, and a larger graph is an error",
-    ),
-    Gap(
-        source="section 2.4",
-        paper="which branch is preferred is not decided by a rule: the model integrates both",
-        reason="the prompt of the answerer has one such rule: where a passage and a correct query differ on a number "
-        "or a list, the query has all the data. One prompt serves all profiles",
-    ),
-    Gap(
-        source="section 2.1, figure 2, step 3",
-        paper="4.953 mm becomes 4935",
-        reason="a unit is stripped, and the number stays as the graph has it: a person cannot replace a value, since "
-        "each value of an answer is a value of the graph",
-    ),
-    Gap(
-        source="section 2.1",
-        paper="for a 1:1 or 1:N relation from A to B, the key of A is a column of B",
-        code="a column of A for 1:1 and N:1; its name has both tables and not the predicate, so that "
-        "two predicates between the same tables overwrite each other",
-        reason="a link is a column at its subject, named by its predicate, and several values are a "
-        "table of two keys, for 1:N as for N:M: the direction of a link then shows in the schema, and "
-        "no link is lost. A 1:N relation so costs one more table and a JOIN",
-    ),
-    Gap(
-        source="section 2.1, figure 2",
-        paper="a table is called Car_CarModel_Product_Vehicle, and a key is instance/bmw-ix3",
-        reason="names are in lower case with _ between words, car_car_model_product_vehicle, so that SQL "
-        "needs no quotes, and of at most 60 characters: the last of many types are not in it. A key is the last "
-        "part of the IRI, with a number where two would be the same. "
-        "The second column of a table is the display name, also of things whose label is not stored; above "
-        "it stands the number of rows. A predicate with values in several languages is a column for each",
-    ),
-    Gap(
-        source="section 2.2, (ii)",
-        paper="subject, predicate and object are concatenated to a sentence",
-        reason="the fact that gives the name of a thing has no sentence, since each sentence begins with it; a second "
-        "name or label has one. A text in a language has the language in brackets, and what would look the same in a "
-        "passage has its id or datatype: else a value could not be told from another one when it is cited",
-    ),
-    Gap(
-        source="section 4, Results",
-        paper="an answer is correct if it is judged so by reading, and if its query is correct too",
-        reason="values are compared with gold values; a query counts by what it found, and nobody reads it",
-    ),
-    Gap(
-        source="section 3, Frontend and Backend",
-        paper="a page with four panels side by side; conversations in SQLite behind a REST API; ChromaDB",
-        reason="kgwb's user interface is Jupyter: chat, kept conversations, derivation and configuration are "
-        "cells; `kgwb ask --chats` keeps conversations in files; vectors are kept beside the database, and "
-        "a passage that the encoder reads in parts has a vector for each, of which the nearest counts",
-    ),
-    Gap(
-        source="section 2.4",
-        paper="SQL outputs are inserted into the prompts; no limit is named",
-        reason="of the rows of a query 50 are kept (`rows`), and both models are told where there are more; a query "
-        "has 5 s. What each cell stands for is looked up in the graph, which takes minutes for some ten thousand "
-        "rows of a join",
-    ),
-    Gap(
-        source="sections 2.5 and 4",
-        paper="the default model is GPT-4o, and Llama-3.3 70B runs locally with Ollama",
-        reason="no model is the default: any one is named with `--model`, these two also. `rules`, the default of "
-        "kgwb, cannot choose tools or write answers",
-    ),
-    Gap(
-        source="sections 2.3 and 2.4, prompts",
-        paper="the two agents are prompted to choose tools, and to cite sources",
-        code="parts can be read in the repository's screenshots",
-        reason="the paper describes its prompts and does not print them; ours are written after these "
-        "descriptions, also in `reference`. A reply also lists the values of the answer with their sources, "
-        "so that each can be a term of the graph with its triples",
-    ),
-]
 
-
-@pytest.fixture(params=PROFILES)
-def name(request: pytest.FixtureRequest) -> str:
-    """The name of a profile: a test that asks for it is made in each of them."""
-    return str(request.param)
-
-
-def settings_of(name: str, **changes: Any) -> RagoniteSettings:
-    """The settings of a profile, with some of them changed."""
-    return RagoniteSettings.of_profile(name, **changes)
+settings_of = RagoniteSettings.of_profile
 
 
 def induced(name: str, turtle: str, **changes: Any) -> Database:

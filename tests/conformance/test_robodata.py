@@ -6,7 +6,6 @@ no numbers on its sections, so claims are cited by their titles.
 
 from __future__ import annotations
 
-import re
 import string
 import tomllib
 from collections.abc import Sequence
@@ -17,12 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import rdflib
 from machine import (
+    DIRECTED,
     FETCHED,
     PROVEN,
     QUESTION,
     ROBODATA,
+    STARRING,
     fetch,
     goes,
     judges,
@@ -30,15 +30,16 @@ from machine import (
     script,
     search,
     use,
+    variables_of,
 )
 from rdflib import Literal, URIRef
-from small import answer_of, films, iri, run_of, without_settings
+from small import answer_of, films, iri, requests_to, run_of, without_settings
 
 import kgwb
-from conformance.claims import Gap, conforms, violated_by
+from conformance.claims import conforms, violated_by
 from conformance.whole_runs import WholeRuns, check_whole_runs, open_in_order, read_cases
 from kgwb.kg import Graph
-from kgwb.llm import ChatRequest, Scripted
+from kgwb.llm import Scripted
 from kgwb.records import from_data, to_data
 from kgwb.run import Run
 from kgwb.run.answers import NOT_IN_GRAPH
@@ -54,71 +55,10 @@ RECORDS = "kgwb/systems/robodata/records.py"
 SETTINGS = "kgwb/systems/robodata/settings.py"
 STATES = "kgwb/systems/robodata/states.py"
 TOOLS = "kgwb/systems/robodata/tools.py"
-DIRECTED = (iri("dune"), iri("director"), iri("denis"))
-STARRING = (iri("dune"), iri("starring"), iri("timothee"))
 INVENTED = ["orgx:dune", "orgx:director", "orgx:lynch"]
 """A triple that is not in the graph."""
-GAPS = [
-    Gap(
-        source="Remote Data Exploration and Local Graph Update, tools",
-        paper="all neighbours of an entity, and all relations that are selected",
-        reason="blank nodes are neither shown nor fetched, since no later query could name them, nor are labels, "
-        "descriptions and noise among neighbours. What a blank node leads to "
-        "is found by `sparql_query`. A graph "
-        "returns as many rows of a query as its `row_limit` says, 10,000 unless it is raised: a result "
-        "then says that there may be more",
-    ),
-    Gap(
-        source="Remote Data Exploration and Local Graph Exploration, tools",
-        paper="detailed information on nodes, edges, entities and properties",
-        reason="a literal is shown by its first 300 characters, and so is an error: prompts are cut between lines, "
-        "so that one text of some ten thousand characters would hide all that comes after it. `sparql_query` reads "
-        "the rest with SUBSTR",
-    ),
-    Gap(
-        source="Experimental Evaluation, A5",
-        paper="entities of the local graph have their textual descriptions",
-        reason="the local graph is shown with IDs, names and triples; descriptions are shown by the search "
-        "and by the tools for details, which read them in the remote graph. So a "
-        "description tempts the model less than in A5",
-    ),
-    Gap(
-        source="Local Data Evaluation",
-        paper="the local graph is compared with a maximum token count",
-        reason="characters are counted (`shown_chars`), since each model counts tokens in its own way",
-    ),
-    Gap(
-        source="Experimental Evaluation",
-        paper="Wikidata is accessed through its official API, with GPT-4o",
-        reason="any SPARQL endpoint or file is asked, Wikidata's too, with any model. What only the API "
-        "has, such as its ranking of a search, is not there",
-    ),
-    Gap(
-        source="Local Graph Exploration, tools",
-        paper="cypher_query: Cypher queries on a graph database",
-        reason="the local graph is a record in memory, one for each run, and `query_local` asks it "
-        "in SPARQL: the code's Neo4j database is emptied at each start, and its contents are not in "
-        "the record of a run",
-    ),
-    Gap(
-        source="Stateful Orchestrator, assistant prompts",
-        paper="remote graph data, local and remote exploration results",
-        reason="a prompt has those since the last update of the local graph, the latest first, as far as 16,000 "
-        "characters go (`shown_chars`), and says what is left out; memory has the earlier ones. So a result that "
-        "no context of a model could hold does not end the run",
-    ),
-]
 
-
-@pytest.fixture(params=PROFILES)
-def name(request: pytest.FixtureRequest) -> str:
-    """The name of a profile: a test that asks for it is made in each of them."""
-    return str(request.param)
-
-
-def settings_of(name: str, **changes: Any) -> RoboDataSettings:
-    """The settings of a profile, with some of them changed."""
-    return RoboDataSettings.of_profile(name, **changes)
+settings_of = RoboDataSettings.of_profile
 
 
 def answered(
@@ -139,22 +79,6 @@ def with_published(replies: dict[str, Any]) -> dict[str, Any]:
         for suffix in ("_published", "_listed", "_unreflected", "_unreflected_listed"):
             every[name + suffix] = reply
     return every
-
-
-def requests_to(model: Scripted, *prompts: str) -> list[ChatRequest]:
-    """What the model was sent with one of these prompts, in any of its texts, in order."""
-    return [request for request in model.requests if prompt_name(request) in prompts]
-
-
-def prompt_name(request: ChatRequest) -> str:
-    """The name of a prompt, the same for all of its texts."""
-    name = request.task.partition("/")[2]
-    return re.sub("(_published|_listed|_unreflected)+$", "", name)
-
-
-def variables_of(model: Scripted, prompt: str, name: str) -> list[str]:
-    """The values of a variable in the requests with a prompt, in order."""
-    return [str(request.variables[name]) for request in requests_to(model, prompt)]
 
 
 def last_position(run: Run) -> Position:
@@ -943,7 +867,7 @@ PREFIXES = """
 
 def open_turtle(turtle: str, **limits: int) -> Graph:
     """A graph of triples in Turtle, with limits of its own."""
-    return kgwb.open_kg(rdflib.Graph().parse(data=PREFIXES + turtle), **limits)
+    return films(PREFIXES + turtle, **limits)
 
 
 def two_steps(count: int) -> Graph:

@@ -12,15 +12,9 @@ import pytest
 import ragonite
 import surveying
 from machine import fetch, goes, produce
-from small import EX, films
+from small import EX, find_losses
 
-from kgwb import Workbench
-from kgwb.bench.ladder import locate_losses
 from kgwb.bench.questions import BenchQuestion
-from kgwb.bench.results import BenchRow, Results
-from kgwb.bench.runner import Benchmark, BenchSetup
-from kgwb.kg.embeddings import Embeddings
-from kgwb.llm import Scripted
 
 BY_DENIS = "SELECT DISTINCT ?film { ?film :director :denis }"
 DIRECTOR = "SELECT DISTINCT ?d { :dune :director ?d ; :starring :timothee }"
@@ -29,33 +23,6 @@ FILMS = ("arrival", "dune", "sicario")
 SURVEYED = (surveying.QUESTION, BY_DENIS, FILMS)
 WALKED = (machine.QUESTION, DIRECTOR, ("denis",))
 CITED = (ragonite.QUESTION, BY_DENIS, FILMS)
-
-
-def locate(
-    folder: Path, system: str, script: Any, asked: tuple[str, str, tuple[str, ...]]
-) -> tuple[BenchRow, list[BenchRow]]:
-    """The row of a question that a scripted model is asked, and the rows of the ladder."""
-    text, query, answers = asked
-    question = BenchQuestion(
-        id="1",
-        question=text,
-        sparql=f"PREFIX : <{EX}> {query}",
-        answers=[each if each == "false" else EX + each for each in answers],
-    )
-    settings = None
-    if system == "ragonite":  # of so small a graph the passages have everything
-        settings = ragonite.RAGONITE.settings(ablation="sql_only")
-    workbench = Workbench(
-        films(),
-        Scripted(script),
-        system=system,
-        settings=settings,
-        embeddings=Embeddings("lexical"),
-    )
-    setup = BenchSetup.from_workbench(workbench)
-    results = Results(folder, setup.to_config())
-    [row] = Benchmark(setup, results).run([question])
-    return row, locate_losses(setup, results, [question])
 
 
 OPEN = surveying.draft(asked="one")
@@ -125,6 +92,16 @@ def cited(request: Any) -> Any:
 def test_the_agent_that_lost_the_answer_is_named(
     tmp_path: Path, system: str, script: Any, asked: Any, agent: str, mended_by: str
 ) -> None:
-    row, losses = locate(tmp_path, system, Told(script), asked)
+    text, query, answers = asked
+    question = BenchQuestion(
+        id="1",
+        question=text,
+        sparql=f"PREFIX : <{EX}> {query}",
+        answers=[each if each == "false" else EX + each for each in answers],
+    )
+    settings = None
+    if system == "ragonite":  # of so small a graph the passages have everything
+        settings = ragonite.RAGONITE.settings(ablation="sql_only")
+    row, losses = find_losses(tmp_path, question, Told(script), system=system, settings=settings)
     assert row["error"] is None
     assert [(loss["agent"], loss["mended_by"]) for loss in losses] == [(agent, mended_by)]

@@ -6,15 +6,12 @@ from typing import Any
 
 import pytest
 from debate import LEFT, filtering, remark, trying
-from small import EX, workbench
+from small import EX, find_losses
 
 from kgwb import profile
-from kgwb.bench.ladder import locate_losses
 from kgwb.bench.questions import BenchQuestion
-from kgwb.bench.results import BenchRow, Results
-from kgwb.bench.runner import Benchmark, BenchSetup
-from kgwb.kg.embeddings import Embeddings
-from kgwb.llm import ChatRequest, Scripted
+from kgwb.bench.results import BenchRow
+from kgwb.llm import ChatRequest
 
 QUESTION = "Where was the director of Arrival born?"
 BORN = f"PREFIX : <{EX}> SELECT ?city WHERE {{ :arrival :director ?d . ?d :birthPlace ?city }}"
@@ -55,16 +52,9 @@ class Model:
 
 def lose(folder: Path, model: Callable[[ChatRequest], Any], question: str = QUESTION) -> BenchRow:
     """The row of the ladder of one question that is lost because of what a model says."""
-    options: dict[str, Any] = {
-        "settings": profile("fast", only_relation="asked", theta=1),
-        "embeddings": Embeddings("lexical"),
-        "system": "dog",
-    }
-    setup = BenchSetup.from_workbench(workbench(Scripted(model), **options))
-    results = Results(folder, setup.to_config())
     asked = BenchQuestion(id="1", question=question, sparql=BORN, answers=(EX + "gentilly",))
-    Benchmark(setup, results).run([asked])
-    [row] = locate_losses(setup, results, [asked])
+    settings = profile("fast", only_relation="asked", theta=1)
+    _, [row] = find_losses(folder, asked, model, system="dog", settings=settings)
     return row
 
 

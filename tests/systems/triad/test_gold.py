@@ -4,18 +4,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small import EX, films
+from small import EX, find_losses
 from triads import choice, template, triplets
 
-from kgwb import Workbench
 from kgwb.bench.figures import make_linking_table
-from kgwb.bench.ladder import locate_losses
 from kgwb.bench.questions import BenchQuestion
 from kgwb.bench.report import Report
-from kgwb.bench.results import BenchRow, Results
-from kgwb.bench.runner import Benchmark, BenchSetup
-from kgwb.kg.embeddings import Embeddings
-from kgwb.llm import Scripted
 
 TEXT = "Where was the director of Arrival born?"
 SPARQL = f"PREFIX : <{EX}> SELECT DISTINCT ?city WHERE {{ :arrival :director ?d . ?d :birthPlace ?city }}"
@@ -56,16 +50,6 @@ class Model:
         return f"SELECT DISTINCT {target} WHERE {{ {' '.join(triples)} }}"
 
 
-def locate(folder: Path, **wrong: Any) -> list[BenchRow]:
-    workbench = Workbench(
-        films(), Scripted(Model(**wrong)), system="triad", embeddings=Embeddings("lexical")
-    )
-    setup = BenchSetup.from_workbench(workbench)
-    results = Results(folder, setup.to_config())
-    Benchmark(setup, results, save_runs=False).run([ASKED])
-    return locate_losses(setup, results, [ASKED])
-
-
 SHORT = template(
     "SELECT DISTINCT ?person WHERE { <Arrival> <directed by> ?person . ?person <born in> ?city . }"
 )
@@ -84,14 +68,14 @@ SHORT = template(
 def test_the_agent_that_lost_the_answer_is_named(
     tmp_path: Path, wrong: dict[str, Any], agent: str, mended_by: str
 ) -> None:
-    [row] = locate(tmp_path, **wrong)
+    _, [row] = find_losses(tmp_path, ASKED, Model(**wrong), system="triad")
     assert (row["agent"], row["mended_by"]) == (agent, mended_by)
     phases = {"triplets": "parsing", "relation_choice": "linking"}
     assert row["stage"] == phases.get(agent, "construction")
 
 
 def test_a_report_has_the_recall_of_linking(tmp_path: Path) -> None:
-    locate(tmp_path, relation_choice=choice())
+    find_losses(tmp_path, ASKED, Model(relation_choice=choice()), system="triad")
     text = str(make_linking_table(Report(tmp_path).results).render())
     assert "1.000" in text
     assert "0.000" in text
