@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import rdflib
 from rdflib import Literal
-from small import EX, FILMS, iri
+from small import EX, FILMS, films, iri
 from tables import read_table
 
 from kgwb import open_kg
@@ -31,7 +31,7 @@ ODD = f"""{FILMS}
 :dune :price [ :amount 165 ; :currency "USD" ] ; :year "2021" ; :next :sicario .
 :sicario :price [ :amount 30 ; :currency "USD" ] ; :year "2015" .
 """
-KG = open_kg(rdflib.Graph().parse(data=ODD), row_limit=500)
+KG = films(ODD, row_limit=500)
 
 
 @cache
@@ -60,7 +60,7 @@ def test_each_odd_thing_is_found_once(query: str, findings: list[str]) -> None:
 def test_numbers_of_several_datatypes_tie_by_their_value() -> None:
     turtle = f"""{FILMS} :arrival :rank 7 . :dune :rank 7.0 . :sicario :rank "7"^^<{rdflib.XSD.double}> .
     :lynchs_dune :rank 8 ."""
-    kg = open_kg(rdflib.Graph().parse(data=turtle))
+    kg = films(turtle)
     sparql = f"SELECT ?f {{ ?f <{EX}rank> ?r }} ORDER BY ?r LIMIT 1"
     findings = list(inspect_result(kg, sparql, kg.select(sparql), SchemaFacts()))
     assert [(each.wrong, each.told) for each in findings] == [(False, False), (True, True)]

@@ -12,7 +12,6 @@ from rdflib import RDF, RDFS, XSD, BNode, Literal
 from small import EX, FILMS, films, iri
 from tables import read_table
 
-from kgwb import open_kg
 from kgwb.errors import KgwbError
 from kgwb.kg import queries
 from kgwb.kg.base import ResultSet
@@ -163,7 +162,7 @@ def test_blank_nodes_of_the_graph_and_of_the_query_are_supported() -> None:
 
 @pytest.mark.parametrize("query", read_table(Path(__file__).with_name("any_queries.jsonl")))
 def test_any_text_gives_a_result_or_an_error_of_kgwb(query: str) -> None:
-    kg = open_kg(rdflib.Graph().parse(data=FILMS), row_limit=50)
+    kg = films(row_limit=50)
     sparql = query if query.startswith("BASE") else START + query
     try:
         result = kg.ask(sparql) if query.startswith("ASK") else kg.select(sparql)

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import pytest
 from rdflib import Literal as Text
-from small import films, prompt
+from small import films, keys, prompt
 
 from kgwb.errors import InvalidReplyError, NotRecordedError
 from kgwb.kg.embeddings import EmbeddingIndex, Embeddings
@@ -83,7 +83,7 @@ def test_each_use_of_a_tool_is_a_step_and_a_replay_computes_nothing(
 ) -> None:
     run, model = begin(SEARCH, FINISH)
     assert str(run.go().answer) == "Denis Villeneuve"
-    assert [step.key for step in run.steps] == ["searching", "search[turn 1]", "finish[turn 2]"]
+    assert keys(run) == ["searching", "search[turn 1]", "finish[turn 2]"]
     assert run.output("search") == (Passage(2, PASSAGES[2]),)
     [_, use] = model.requests[1].messages[-1].content.split("1. ")
     assert use.splitlines()[::2] == ["look", f"[2] {PASSAGES[2]}"]

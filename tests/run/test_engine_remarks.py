@@ -7,11 +7,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import rdflib
 from rdflib import Literal
+from small import films
 from tables import read_table
 
-from kgwb import open_kg
 from kgwb.kg.findings import SchemaFacts, inspect_result
 from kgwb.run.answers import Answer, Value
 from kgwb.run.doubts import remark_on_changing_queries, remark_on_engine
@@ -35,7 +34,7 @@ OLDEST = f"SELECT ?g {{ {GROUPED} }} GROUP BY ?g ORDER BY DESC(AVG(?age)) LIMIT 
 
 @pytest.fixture(scope="module")
 def kg() -> Any:
-    return open_kg(rdflib.Graph().parse(data=GRAPH, format="turtle"))
+    return films(GRAPH)
 
 
 def answered(kg: Any, query: str) -> Answer:

@@ -16,10 +16,10 @@ import pytest
 import requests
 from hostile import servers
 from http_clients import CLIENTS, by_httpx, by_requests, by_urllib
-from small import films
+from small import films, system_of
 
 import kgwb
-from kgwb.build import Answer, System, agent
+from kgwb.build import agent
 from kgwb.errors import NotRecordedError
 from kgwb.llm.base import fields_of_text
 from kgwb.run import Run
@@ -76,13 +76,10 @@ def run_of(work: Callable[[], Any]) -> Run:
     """A run whose one step does the work; not executed yet."""
 
     @agent
-    def talk() -> Any:
+    def talk(text: str, run: Run) -> Any:
         return work()
 
-    def answer(question: Any, dialogue: Any, run: Run) -> Answer:
-        return Answer("list", text=str(talk()))
-
-    return Run(System("talking", answer, [talk]), "Who?", kg=films(), models=None)
+    return Run(system_of(talk), "Who?", kg=films(), models=None)
 
 
 def asking(server: Server, client: str, protocol: Protocol) -> Callable[[], Any]:

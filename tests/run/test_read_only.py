@@ -57,7 +57,7 @@ def test_it_cannot_be_executed_or_edited(file: Path, change: Callable[[Run], Any
     run = kgwb.load_run(file)
     with pytest.raises(SettingError):
         change(run)
-    assert [step.key for step in run.steps] == ["mention"]
+    assert keys(run) == ["mention"]
 
 
 def test_the_file_says_where_a_system_of_others_came_from(file: Path) -> None:

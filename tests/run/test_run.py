@@ -14,6 +14,7 @@ from small import (
     KEYS,
     SCRIPT,
     TEXTS,
+    answer_of,
     asked,
     chatty,
     films,
@@ -76,11 +77,8 @@ def test_an_override_of_a_vertex_repeats_only_the_steps_that_depend_on_it() -> N
     assert {run["qir"].origin, run["entity_retriever[Dune]"].origin} == {"record"}
     assert run["vertex_selection[Dune]"].origin == "by hand"
     assert run["relation_linking[⟨Dune, directed by, ?person⟩]"].origin == "live"
-    assert run.answer is not None
-    assert len(run.answer.values) == 1
-    assert run.answer.values[0].support == (
-        (vertex.iri, iri("director"), run.answer.values[0].term),
-    )
+    [value] = answer_of(run).values
+    assert value.support == ((vertex.iri, iri("director"), value.term),)
 
 
 def test_an_override_can_be_json_data_and_can_be_removed() -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from machine import PROVEN, QUESTION, ROBODATA, produce, script
-from rdflib import Graph
 from small import CHATTY, DOG, FILMS, answer_of, films, iri, run_of
 
 import kgwb
@@ -31,41 +30,38 @@ RIVERS = """
 
 @pytest.fixture
 def workbench() -> kgwb.Workbench:
-    return kgwb.Workbench(Graph().parse(data=RIVERS, format="turtle"), "rules")
+    return kgwb.Workbench(films(RIVERS), "rules")
 
 
 @pytest.mark.parametrize("system", [CHATTY, DOG, load_system("triad")])
 def test_an_answer_names_the_things_of_the_same_name(system: System, tmp_path: Path) -> None:
-    kg = kgwb.open_kg(Graph().parse(data=RIVERS, format="turtle"))
-    run = kgwb.Workbench(kg, "rules", system=system).ask("What is the river of Frankfurt?")
-    assert run.answer is not None
-    [reading] = run.answer.read_names
+    run = kgwb.Workbench(films(RIVERS), "rules", system=system).ask(
+        "What is the river of Frankfurt?"
+    )
+    answer = answer_of(run)
+    [reading] = answer.read_names
     assert {str(reading.iri), *(str(other.iri) for other in reading.others)} == {
         str(iri("hesse")),
         str(iri("brandenburg")),  # and not the ballad, which has no river
     }
     view = answer_view(RunState.of(run))
     assert view.icon == "doubt"
-    assert run.answer.doubt in view.details
-    assert kgwb.load_run(run.save(tmp_path / "run.jsonl")).answer == run.answer
+    assert answer.doubt in view.details
+    assert kgwb.load_run(run.save(tmp_path / "run.jsonl")).answer == answer
 
 
 def test_a_value_that_is_only_like_a_word_of_the_question_tells_nothing_apart() -> None:
     rivers = RIVERS.replace('"Main"', '"River Main"').replace('"Oder"', '"River Oder"')
-    kg = kgwb.open_kg(Graph().parse(data=rivers, format="turtle"))
-    run = kgwb.Workbench(kg, "rules").ask("What is the river of Frankfurt?")
+    run = kgwb.Workbench(films(rivers), "rules").ask("What is the river of Frankfurt?")
     assert "2 things are named Frankfurt" in answer_of(run).doubt
 
 
 def test_a_vertex_that_a_person_put_in_is_in_no_doubt(workbench: kgwb.Workbench) -> None:
     run = workbench.ask("What is the river of Frankfurt?")
-    [key] = [step.key for step in run.steps if step.agent == "vertex_selection"]
-    link = run[key].output
+    link = run.output("vertex_selection")
     [other] = [each for each in link.candidates if each.iri == iri("brandenburg")]
-    run.override(key, replace(link, vertex=other)).go()
-    assert run.answer is not None
-    assert run.answer.labels == ("Oder",)
-    assert run.answer.doubt == ""
+    run.override("vertex_selection", replace(link, vertex=other)).go()
+    assert (answer_of(run).labels, answer_of(run).doubt) == (("Oder",), "")
 
 
 @pytest.mark.parametrize(

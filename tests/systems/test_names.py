@@ -10,6 +10,7 @@ import pytest
 import ragonite
 import surveying
 from rdflib import RDF, RDFS, Graph, Literal, URIRef
+from small import answer_of
 
 import kgwb
 from kgwb.kg.names import compare_names
@@ -107,8 +108,7 @@ def test_rules_answers_another_name_in_doubt_or_not(
     if likeness.nearness == "same":
         assert state_of(run) == "given"
     elif likeness.nearness == "different" and profile == "fast":
-        assert run.answer is not None
-        assert not run.answer.values
+        assert not answer_of(run).values
     else:
         assert state_of(run) in ("doubt", "none")
         read = f"“{asked}” was read as “{label}”, which differs in {likeness.difference}"
@@ -133,8 +133,7 @@ def test_marks_around_a_name_are_no_part_of_it(marks: str, question: str) -> Non
 @pytest.mark.parametrize(("asked", "label"), PAIRS)
 def test_of_two_names_rules_takes_the_one_that_was_asked_for(asked: str, label: str) -> None:
     run = kgwb.Workbench(companies([label, asked]), "rules").ask(question_about(asked))
-    assert run.answer is not None
-    assert run.answer.labels == ("Otilia Marin",)
+    assert answer_of(run).labels == ("Otilia Marin",)
     is_one_name = compare_names(asked, label).nearness == "same"
     assert state_of(run) == ("doubt" if is_one_name else "given")
     if is_one_name:
@@ -146,15 +145,13 @@ def test_of_two_names_rules_takes_the_one_that_was_asked_for(asked: str, label: 
 def test_no_of_one_of_two_things_is_in_doubt(system: str) -> None:
     workbench = kgwb.Workbench(companies(["Orchid", "Orchid"]), "rules", system=system)
     run = workbench.ask("Is Otilia Marin the founder of Orchid?")
-    assert run.answer is not None
-    assert run.answer.labels == ("false",)
+    assert answer_of(run).labels == ("false",)
     assert state_of(run) == "doubt"
 
 
 def test_nothing_found_of_one_of_two_things_says_which_one_it_was() -> None:
     workbench = kgwb.Workbench(companies(["Orchid", "Orchid", "Elm"]), "rules")
-    answer = workbench.ask("Who is the founder of both Orchid and Elm?").answer
-    assert answer is not None
+    answer = answer_of(workbench.ask("Who is the founder of both Orchid and Elm?"))
     assert answer.queries
     assert not answer.values
     assert "2 things are named Orchid" in answer.doubt
@@ -219,8 +216,7 @@ def test_a_model_that_asks_for_another_name_is_answered_in_doubt(
 ) -> None:
     model = Scripted(script(asked, label))
     run = Run(load_system(system), question_about(asked), kg=companies([label]), models=model).go()
-    assert run.answer is not None
-    assert run.answer.labels == ("Sorin Pavel",)
+    assert answer_of(run).labels == ("Sorin Pavel",)
     is_one_name = compare_names(asked, label).nearness == "same"
     assert state_of(run) == ("given" if is_one_name else "doubt")
     assert bool(run.answer.read_names) != is_one_name

@@ -4,10 +4,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-import rdflib
-from small import FILMS, alone, iri
+from small import alone, films, iri
 
-from kgwb import open_kg
 from kgwb.kg import Graph
 from kgwb.kg.algebra import patterns_to_sparql
 from kgwb.kg.base import AnswerKind
@@ -20,8 +18,6 @@ from kgwb.systems.chatty_kg.records import (
     LinkingResult,
     QuerySelection,
 )
-
-GRAPH = rdflib.Graph().parse(data=FILMS, format="turtle")
 
 
 def query(*patterns: str) -> CandidateQuery:
@@ -64,7 +60,7 @@ APART = f"FILTER(?x != {iri('dune').n3()}) "
 def test_a_cut_result_is_counted_however_its_query_is_written(typed: str) -> None:
     text = typed.format(body=f"{patterns_to_sparql(DIRECTED.patterns)} {APART}")
     query = replace(DIRECTED, sparql=text, filters=APART)
-    answer = executed(query, kind="count", kg=open_kg(GRAPH, row_limit=1))
+    answer = executed(query, kind="count", kg=films(row_limit=1))
     assert answer.labels == ("2",)
 
 
@@ -77,8 +73,7 @@ UNITS = """
 
 
 def test_a_unit_that_is_a_value_itself_stands_alone() -> None:
-    graph = open_kg(rdflib.Graph().parse(data=UNITS, format="turtle"))
     amounts = query("a r ?node", "?node amount ?x")
     units = query("a r ?node", "?node unit ?x")
-    answer = executed(amounts, units, kind="list", kg=graph)
+    answer = executed(amounts, units, kind="list", kg=films(UNITS))
     assert set(answer.labels) == {"12.5", "7", "km", "mile"}

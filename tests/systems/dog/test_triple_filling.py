@@ -3,10 +3,9 @@
 from typing import Any
 
 import pytest
-import rdflib
 from small import DOG, FILMS, alone, films, iri
 
-from kgwb import open_kg, profile
+from kgwb import profile
 from kgwb.kg import Graph
 from kgwb.run.answers import Value
 from kgwb.systems.dog.hop import (
@@ -56,6 +55,6 @@ def filled(
 def test_the_note_of_a_result_names_vertices_without_a_triple_and_says_if_it_was_cut(
     names: list[str], relation: str, fan_out: int, row_limit: int, note: str
 ) -> None:
-    kg = open_kg(rdflib.Graph().parse(data=FILMS, format="turtle"), row_limit=row_limit)
+    kg = films(row_limit=row_limit)
     result, _ = filled(relation, "out", head(*names), kg=kg, fan_out=fan_out)
     assert result.note == note

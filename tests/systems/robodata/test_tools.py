@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import rdflib
 from machine import (
     DIRECTED,
     STARRING,
@@ -14,7 +13,7 @@ from machine import (
     search,
     use,
 )
-from small import FILMS, SLOW, answer_of, keys
+from small import FILMS, SLOW, answer_of, films, keys
 
 import kgwb
 
@@ -53,7 +52,7 @@ def test_errors_are_replayed_and_those_of_queries_that_begin_alike_are_kept_apar
     padding = "# " + "x" * 200 + "\n"
     bad = [padding + "SELECT ?x { ?x", padding + "DESCRIBE <http://e/x>", SLOW]
     uses = [use("sparql_query", sparql=query) for query in bad]
-    kg = kgwb.open_kg(rdflib.Graph().parse(data=FILMS), query_timeout_s=1)
+    kg = films(query_timeout_s=1)
     run, _ = answered(kg, remote=[goes("REMOTE", search()), goes("EVAL_REMOTE", *uses)])
     errors = [step.output.error for step in run.steps if step.agent == "sparql_query"]
     assert len(set(errors)) == 3 and "took longer" in errors[2]

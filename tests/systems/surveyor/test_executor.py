@@ -5,8 +5,7 @@ from __future__ import annotations
 from unittest.mock import Mock
 
 import pytest
-import rdflib
-from small import FILMS, answer_of, films
+from small import answer_of, films
 from surveying import (
     answered,
     draft,
@@ -15,13 +14,12 @@ from surveying import (
     variables_of,
 )
 
-import kgwb
 from kgwb.errors import GraphTimeoutError
 from kgwb.llm import Scripted
 
 
 def test_too_many_rows_are_cut_and_the_reviewer_sees_that() -> None:
-    kg = kgwb.open_kg(rdflib.Graph().parse(data=FILMS), row_limit=5)
+    kg = films(row_limit=5)
     run, model = answered(draft("SELECT ?a ?e WHERE { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i }"), kg=kg)
     [finding] = [each for each in run.output("executor[draft]").findings if "cut" in each.text]
     assert finding.wrong and "5" in finding.text

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import pytest
-import rdflib
 from small import films
 from surveying import UNREVIEWED, YARD, answered, draft, mention
-
-from kgwb import open_kg
 
 NOBODY = mention(classes=(), question="Which ships?")
 
@@ -15,7 +12,7 @@ NOBODY = mention(classes=(), question="Which ships?")
 @pytest.mark.parametrize("row_limit", [20, 100])
 def test_rows_of_a_reading_that_the_graph_has_cut_are_not_counted_as_all(row_limit: int) -> None:
     more = " ".join(f":s{number} a :Ship ; :built {number} ." for number in range(30))
-    kg = open_kg(rdflib.Graph().parse(data=YARD + more, format="turtle"), row_limit=row_limit)
+    kg = films(YARD + more, row_limit=row_limit)
     run, _ = answered(draft("ASK { ?s org:built ?y }"), names=NOBODY, kg=kg, settings=UNREVIEWED)
     [reading] = [reading for reading in run.readings if "which" in reading.other]
     assert ("at least" in reading.rows[-1]) == (row_limit == 20)
