@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,7 @@ from kgwb.run.http_protocols import (
     tools_of_options,
 )
 from kgwb.run.record import RunFile, damage_errors
-from kgwb.run.steps import Call, call_key, encode_canonical
+from kgwb.run.steps import Call, encode_canonical
 from kgwb.text import common_prefix_length, pluralize
 
 Models = Mapping[str, ChatModel | str] | ChatModel | str | None
@@ -75,6 +77,15 @@ class StandIn:
         return self.model.complete(request, kg, cancel)
 
 
+@dataclass
+class _RecordedRequest:
+    """A request, and the replies to it in the order of recording."""
+
+    content: JsonObject
+    replies: list[ChatReply] = field(default_factory=list)
+    use_count: int = 0
+
+
 class Replay(ChatModel):
     """A model that answers with recorded replies.
 
@@ -89,14 +100,14 @@ class Replay(ChatModel):
         """Keep the replies, each after the ``ChatRequest.recorded_content()`` of its request."""
         self.name = name
         self._lock = threading.Lock()
-        self._replies: defaultdict[str, list[ChatReply]] = defaultdict(list)
-        self._contents: dict[str, JsonObject] = {}
-        """The recorded requests by their keys."""
+        self._recorded: defaultdict[str, list[_RecordedRequest]] = defaultdict(list)
+        """The recorded requests by the text of their last message."""
         for content, reply in replies:
-            key = _content_key(content)
-            self._contents.setdefault(key, content)
-            self._replies[key].append(reply)
-        self._use_counts: Counter[str] = Counter()
+            recorded = self._find(content)
+            if recorded is None:
+                recorded = _RecordedRequest(content)
+                self._recorded[_last_text(content)].append(recorded)
+            recorded.replies.append(reply)
 
     @classmethod
     def from_file(cls, path: str | Path) -> Replay:
@@ -124,18 +135,24 @@ class Replay(ChatModel):
         cancel event are ignored. Raises NotRecordedError if there is no such reply.
         """
         content = request.recorded_content()
-        key = _content_key(content)
         with self._lock:
-            if key not in self._replies:
+            recorded = self._find(content)
+            if recorded is None:
                 raise NotRecordedError(
                     f"the recording {self.name!r} has no reply to this request of {request.task}"
                     f"{self._describe_nearest(content)}",
                     hint="ask a model: model=kgwb.model(...) in Python, --model in the terminal",
                 )
-            replies = self._replies[key]
-            position = min(self._use_counts[key], len(replies) - 1)
-            self._use_counts[key] += 1
-            return replies[position]
+            position = min(recorded.use_count, len(recorded.replies) - 1)
+            recorded.use_count += 1
+            return recorded.replies[position]
+
+    def _find(self, content: JsonObject) -> _RecordedRequest | None:
+        """Return the recorded request with this content, or None."""
+        for recorded in self._recorded.get(_last_text(content), ()):
+            if recorded.content == content:
+                return recorded
+        return None
 
     def _describe_nearest(self, content: JsonObject) -> str:
         """Return in what a request differs from the recorded one that is most like it.
@@ -143,7 +160,8 @@ class Replay(ChatModel):
         That is the one with the fewest other parts, of equals the one whose JSON begins alike for
         longest. "" if there is no recorded request.
         """
-        if not self._contents:
+        contents = [each.content for each in chain.from_iterable(self._recorded.values())]
+        if not contents:
             return ""
         text = encode_canonical(content)
 
@@ -152,13 +170,14 @@ class Replay(ChatModel):
             parts = [name for name in content if content[name] != recorded.get(name)]
             return len(parts), -common_prefix_length(text, encode_canonical(recorded))
 
-        nearest = min(self._contents.values(), key=distance)
+        nearest = min(contents, key=distance)
         return f"; it is most like one with {describe_difference(nearest, content)}"
 
 
-def _content_key(content: JsonObject) -> str:
-    """Return a key of a request that is the same for every model, agent and repeat."""
-    return call_key("model", content, 0)
+def _last_text(content: JsonObject) -> str:
+    """Return the last text of the last message of a request; "" without messages."""
+    messages = content["messages"]
+    return str(messages[-1][-1]) if messages else ""
 
 
 MAX_TIMES = 100
