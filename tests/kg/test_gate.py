@@ -7,7 +7,7 @@ import re
 import sys
 import time
 from contextlib import nullcontext, suppress
-from dataclasses import astuple, replace
+from dataclasses import astuple
 from pathlib import Path
 
 import pyoxigraph
@@ -248,7 +248,7 @@ def _verdict(query: str, commented: str) -> object:
     except (QueryError, QueryRefusedError) as error:
         return type(error)
     assert passed.text[: len(query)] == query
-    return replace(passed, text="", skeleton=passed.skeleton.strip())
+    return passed._replace(text="", skeleton=passed.skeleton.strip())
 
 
 @given(
