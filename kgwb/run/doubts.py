@@ -228,7 +228,7 @@ def doubt_names(answer: Answer, run: Any) -> Answer:
     all_named = dict.fromkeys(_find_named(answer, texts, run))
     put_in = _outputs_put_in(run.steps)
     for named in all_named:
-        if json.dumps(named.iri or named.labels[0]) in put_in:
+        if put_in and json.dumps(named.iri or named.labels[0]) in put_in:
             continue
         others = [each for each in all_named if each is not named]
         reading = _read_name(named, others, texts, run)
@@ -389,8 +389,10 @@ def _find_candidates(steps: Iterable[Step]) -> Mapping[URIRef, tuple[Candidate, 
 
 
 def _outputs_put_in(steps: Iterable[Step]) -> str:
-    """Return the outputs that a person put in, as JSON, which has each thing and text in quotes."""
+    """Return the outputs that a person put in, as JSON, which has each thing and text in quotes; "" for none."""
     put_in = [to_data(step.output) for step in steps if step.origin == "by hand"]
+    if not put_in:
+        return ""
     return json.dumps(put_in)
 
 

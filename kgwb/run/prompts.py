@@ -18,9 +18,11 @@ import os
 import re
 import shutil
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import field, replace
 from functools import cache, lru_cache
 from pathlib import Path
+from stat import S_ISREG
 from typing import Any
 
 from kgwb import disk
@@ -369,6 +371,11 @@ class Prompts:
         The first of these folders that has the file NAME.md counts. Raises PromptError, which names
         all of them, if none has.
         """
+        path, _ = self._find_file(name)
+        return path
+
+    def _find_file(self, name: str) -> tuple[Path, os.stat_result]:
+        """Return the ``path`` of a prompt, and its status, for which the file system is asked once."""
         folders = [self.folder]
         if self.system_prompts is not None:
             folders.append(self.system_prompts.folder)
@@ -378,8 +385,10 @@ class Prompts:
             if folder is None:
                 continue
             path = folder / f"{name}.md"
-            if path.is_file():
-                return path
+            with suppress(OSError, ValueError):
+                status = path.stat()
+                if S_ISREG(status.st_mode):
+                    return path, status
             paths.append(path)
         places = " or ".join(map(str, paths))
         raise PromptError(f"no prompt file for {name}", hint=f"write the prompt to {places}")
@@ -395,9 +404,8 @@ class Prompts:
         text = self._text_in_code(name)
         if text is not None:
             return text
-        path = self.path(name)
+        path, status = self._find_file(name)
         try:
-            status = path.stat()
             return _read_version(str(path), status.st_ino, status.st_mtime_ns, status.st_size)
         except (OSError, UnicodeDecodeError) as exc:
             raise PromptError(

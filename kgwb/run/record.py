@@ -8,8 +8,8 @@ that a turn which was asked again is written again.
 
 from __future__ import annotations
 
+import os
 import threading
-import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
@@ -641,7 +641,7 @@ class ConversationLine:
 
 def new_conversation_id() -> str:
     """Return an id for a conversation, which no other has."""
-    return uuid.uuid4().hex[:ID_CHARS]
+    return os.urandom(ID_CHARS // 2).hex()
 
 
 class ConversationFile:

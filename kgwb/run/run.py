@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import time
-import uuid
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from copy import copy
@@ -182,7 +182,7 @@ class Run(Engine):
         kind, and what opening a graph, a model or prompts by name raises.
         """
         super().__init__()
-        self.id = uuid.uuid4().hex[:12]
+        self.id = os.urandom(6).hex()
         self.created = utc_now()
         self.system = system
         self.settings = system.settings.of(settings)
