@@ -12,6 +12,8 @@ import kgwb
 from kgwb.errors import (
     GraphFileError,
     KgwbError,
+    ModelUnreachableError,
+    NotRecordedError,
     PromptError,
     QuestionError,
     RunFileError,
@@ -35,6 +37,11 @@ def opening(file: str, content: str, kg: str = "", **options: Any) -> Callable[[
 def empty_recording() -> Any:
     Path("a.jsonl").write_text("\n")
     return kgwb.model("replay:a.jsonl")
+
+
+def run_of_another_graph() -> Any:
+    kgwb.Workbench("films", "rules").ask(GOOD).save("run.jsonl")
+    return kgwb.load_run("run.jsonl", kg=kgwb.open_kg("cars"))
 
 
 GOOD = "Who directed Arrival?"
@@ -125,6 +132,13 @@ BAD: dict[str, tuple[Callable[[], Any], type[KgwbError], str, str]] = {
         "OPENAI_API_KEY",
     ),
     "no such recording": (lambda: kgwb.model("replay:none.jsonl"), RunFileError, "none.jsonl", ""),
+    "another graph": (run_of_another_graph, NotRecordedError, "another graph", "model"),
+    "no server": (
+        lambda: kgwb.Workbench("films", "openai:tiny@http://127.0.0.1:9/v1").ask(GOOD),
+        ModelUnreachableError,
+        "cannot be reached",
+        "address",
+    ),
     "blank question": (
         lambda: ask(" \n\t "),
         QuestionError,

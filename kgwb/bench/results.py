@@ -586,7 +586,11 @@ def describe_config_changes(
         kind = name.partition(" ")[0]
         old_value = before.get(name)
         new_value = now.get(name)
-        if kind not in INFORMATIONAL_ENTRIES and old_value != new_value:
+        if kind in INFORMATIONAL_ENTRIES or old_value == new_value:
+            continue
+        if name == "kg":
+            yield f"the graph of {before.get('source')} is not that of {now.get('source')}"
+        else:
             yield f"{name} was {old_value!r} and is now {new_value!r}"
 
 

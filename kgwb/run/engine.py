@@ -567,6 +567,11 @@ class Engine:
         before = recorded_call_of(step, call.kind, list(self.calls.values()))
         if before is None:
             return
+        if before.request.get("graph") != call.request.get("graph"):
+            raise NotRecordedError(
+                f"the run was recorded over another graph, and {step.key} asks something else of this one",
+                hint="open it with the graph that it was asked of, or give a model, too, that is asked again",
+            )
         change = describe_change(step, call.request, before)
         if change:
             raise NotRecordedError(

@@ -333,6 +333,7 @@ def test_results_of_another_setup_or_of_other_questions_are_refused(tmp_path: Pa
     for given, questions, said in (
         (setup(theta=1), QUESTIONS, "theta was 3"),
         (setup(Scripted({}, name="other")), QUESTIONS, "'scripted' .* 'other'"),
+        (replace(setup(), kg=films()), QUESTIONS, "the graph of .* is not that of"),
         (setup(), other, "id '1'"),
     ):
         with pytest.raises(InputError, match=said):
