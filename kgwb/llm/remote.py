@@ -321,7 +321,8 @@ class RequestFailure:
     must not become the cause of another exception.
     """
 
-    kind: Literal["timeout", "connection", "status", "nonsense"]
+    kind: Literal["timeout", "connection", "broken", "status", "nonsense"]
+    """ "broken" is a connection that was made, and ended before the reply did."""
     message: str = field(default="", repr=False)
     """The whole message of the server or the SDK. It may hold a key."""
     status: int = 0
@@ -337,7 +338,7 @@ class RequestFailure:
 
 
 INTERRUPTED_STREAM = RequestFailure(
-    "connection",
+    "broken",
     "the reply broke off in the middle",
     refused_field="stream",
     is_format_problem=True,
@@ -472,6 +473,9 @@ MAX_RETRY_AFTER_S = 60.0
 """A server that asks for a longer wait is not asked again."""
 CONNECT_TIMEOUT_S = 5.0
 """How long the connection itself may take."""
+BROKEN_CONNECTIONS = ("ReadError", "WriteError", "RemoteProtocolError")
+"""How httpx names what ends a connection that was made."""
+SERVER_FAILED_HINT = "try again later, or look into the server's log"
 LISTING_TIMEOUT_S = 2.0
 MAX_NAMED_MODELS = 8
 """How many models of a server an error names."""
@@ -694,7 +698,7 @@ class RemoteModel(ChatModel):
 
         Refused redirects, and connections that took too long, are of kind "connection", other
         timeouts of kind "timeout"; these are not transient. Any other error of the transport is a
-        transient "connection" failure. An empty body is EMPTY_RESPONSE, and every other exception
+        transient failure, "broken" or of kind "connection". An empty body is EMPTY_RESPONSE, and every other exception
         is "nonsense", with the text that could not be read. Adapters extend this by the exceptions
         of their SDK.
         """
@@ -706,7 +710,8 @@ class RemoteModel(ChatModel):
         if name in ("ReadTimeout", "WriteTimeout", "TimeoutError"):
             return RequestFailure("timeout")
         if isinstance(error, transport_errors()):
-            return RequestFailure("connection", str(error) or name, is_transient=True)
+            kind = "broken" if name in BROKEN_CONNECTIONS else "connection"
+            return RequestFailure(kind, str(error) or name, is_transient=True)
         if not isinstance(error, json.JSONDecodeError):
             return RequestFailure("nonsense", str(error))
         return RequestFailure("nonsense", error.doc) if error.doc.strip() else EMPTY_RESPONSE
@@ -762,7 +767,7 @@ class RemoteModel(ChatModel):
         if failure is None:
             return INTERRUPTED_STREAM if parts else EMPTY_RESPONSE
         has_text = any(part.text for part in parts)
-        if has_text and failure.kind == "connection" and failure.is_transient:
+        if has_text and failure.kind == "broken":
             return replace(INTERRUPTED_STREAM, message=failure.message)
         return failure
 
@@ -848,6 +853,11 @@ class RemoteModel(ChatModel):
                 f"the model server {self.url} cannot be reached: {text}",
                 hint="check that the server runs, and that the address is right",
             )
+        if failure.kind == "broken":
+            return ModelUnreachableError(
+                f"the connection to the model server {self.url} was interrupted: {text}",
+                hint=SERVER_FAILED_HINT,
+            )
         if failure.kind == "nonsense":
             return ModelUnreachableError(
                 f"the model server {self.url} answers with something other than a model's reply: {text}",
@@ -875,8 +885,7 @@ class RemoteModel(ChatModel):
             hint = "wait a little, or check the quota of the key"
             return ModelUnreachableError(message, hint=hint)
         if failure.is_transient:
-            hint = "try again later, or look into the server's log"
-            return ModelUnreachableError(message, hint=hint)
+            return ModelUnreachableError(message, hint=SERVER_FAILED_HINT)
         return ModelRefusedError(
             message,
             hint="shorten the request or take another model, depending on the server's message",

@@ -473,11 +473,13 @@ def ask(  # noqa: PLR0913  # a prompt is asked as a whole, its options by keywor
         return last_well_formed
     last_attempt = attempts[-1]
     problems = "; ".join(f"{check.name} ({check.problem})" for check in last_attempt.problems)
+    hint = "look at the attempts, then edit the prompt, put a result in by hand, or take a stronger model"
+    if CUT_OFF in problems:
+        hint = f"allow more than {settings.max_output_tokens:,} tokens with the setting max_output_tokens"
     raise InvalidReplyError(
         f"{prompt}: no valid reply in {settings.theta} attempts; the last one failed {problems}",
         attempts,
-        hint="look at the attempts, then edit the prompt, put a result in by hand, "
-        "or take a stronger model",
+        hint=hint,
     )
 
 

@@ -801,7 +801,8 @@ class _Tree:
             if attempt.accepted:
                 continue
             problems = [f"{check.name}: {check.problem}" for check in attempt.problems]
-            line = single_line(f"attempt {number} failed: {'; '.join(problems)}")
+            reply = shorten(single_line(attempt.reply))
+            line = single_line(f"attempt {number} failed: {'; '.join(problems)}: {reply}")
             yield add_color(line, "failure", self.color)
         for note in step.notes:
             yield add_color(single_line(f"note: {note}"), "note", self.color)

@@ -132,8 +132,8 @@ CASES = [
     Case("[DONE] in the middle", lambda api: [stream(api.beginning('{"an') + sse("[DONE]"))],
          only="openai", chats=2, first_token=False),
     Case("always broken off", forever=lambda api: cut(api.reply(GOETHE * 9), end="reset"),
-         server={"streams": False}, error=ModelUnreachableError, says="cannot be reached", chats=3,
-         hint="check that the server runs"),
+         server={"streams": False}, error=ModelUnreachableError, says="was interrupted", chats=3,
+         hint="look into the server's log"),
     Case("error inside the stream", lambda api: [
          stream(api.beginning('{"an') + api.said("CUDA out of memory"))], chats=2, expect={"tries": 2}),
     Case("error inside the stream for ever", forever=lambda api: stream(

@@ -13,7 +13,7 @@ from tables import read_table
 
 from kgwb import profile
 from kgwb.errors import InvalidReplyError
-from kgwb.llm import Scripted
+from kgwb.llm import ChatReply, Scripted
 from kgwb.run import Run, System, agent
 from kgwb.run.answers import Answer, Value
 from kgwb.run.ask import JSON_CHECK_NAME, SCHEMA_CHECK_NAME, Check, ask, check_reply, try_to_ask
@@ -111,6 +111,14 @@ def test_the_failed_check_of_an_invalid_reply(
     assert (results[-1].name, problem in results[-1].problem) == (check, True), results
 
 
+def test_replies_that_are_cut_off_ask_for_a_higher_limit() -> None:
+    cut = ChatReply('{"word": "a', finish_reason="length")
+    run, _ = run_with(cut, cut, cut, max_output_tokens=9)
+    with pytest.raises(InvalidReplyError) as caught:
+        run.go()
+    assert "more than 9 tokens with the setting max_output_tokens" in caught.value.hint
+
+
 def test_show_error_shows_the_last_reply_and_what_is_wrong_with_it() -> None:
     run, model = run_with(" ", "no idea", {"word": "rude", "number": 12}, GOOD, GOOD, theta=5)
     run.go()
@@ -165,7 +173,10 @@ def test_after_theta_attempts_all_replies_are_in_the_error(repair: str, theta: i
     last_problem = f"{19 + theta} is not below 10"
     assert caught.value.attempts[-1].problems == (CheckResult("small", last_problem),)
     assert last_problem in caught.value.message
-    assert caught.value.hint
+    assert "look at the attempts" in caught.value.hint
+    assert (
+        'attempt 1 failed: small: 20 is not below 10: {"word": "a", "number": 20}' in run.summary()
+    )
 
 
 def test_last_resort_may_accept_the_last_reply_of_the_right_form() -> None:
