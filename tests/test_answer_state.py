@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from kgwb.bench.questions import BenchQuestion
 from kgwb.bench.results import get_verdict, known_right_answer
 from kgwb.build import Dialogue, Question, System, agent
 from kgwb.cli import main
+from kgwb.errors import KgwbError
 from kgwb.run import Run
 from kgwb.run.answers import CANNOT_EXPRESS, NO_SUPPORT, NOT_IN_GRAPH, NOT_LOOKED_FOR, Answer, Value
 from kgwb.show.run import render_run
@@ -186,7 +188,7 @@ def test_a_doubt_is_the_same_in_chat_debugger_cell_page_and_terminal(
     for html in pages:
         assert states_in(html) == {"doubt"}
         assert "In doubt" in Page(html).text
-        assert doubt in Page(html).text
+        assert Page(html).text.count(doubt) == 1
     answering = [step.key for step in run.steps if step.output == run.answer]
     cell = AgentCell(session_of(run), answering[-1]).view()
     assert "In doubt" in Page(cell).text
@@ -197,6 +199,36 @@ def test_a_doubt_is_the_same_in_chat_debugger_cell_page_and_terminal(
     assert main(["ask", "--kg", str(file), "--json", WHEN]) == 0
     data = json.loads(capsys.readouterr().out)["answer"]
     assert (data["state"], data["doubt"]) == ("in doubt", doubt)
+
+
+@pytest.mark.parametrize(
+    ("message", "headline"),
+    [
+        ("the graph is empty", "The graph is empty"),
+        ("http://e/ cannot be reached", "http://e/ cannot be reached"),
+        ("films.ttl is empty", "films.ttl is empty"),
+        ("small/qir: no valid reply", "qir: no valid reply"),
+    ],
+)
+def test_a_failure_is_a_headline_in_which_names_are_as_they_are(
+    message: str, headline: str
+) -> None:
+    def fail(question: Question, dialogue: Dialogue, run: Run) -> Answer:
+        raise KgwbError(message)
+
+    run = Run(System("small", fail, [count_films]), "Who?", kg=films(), models={})
+    with pytest.raises(KgwbError):
+        run.go()
+    assert answer_view(RunState.of(run)).headline == headline
+
+
+def test_a_doubt_is_said_once_on_a_page() -> None:
+    def answer(question: Question, dialogue: Dialogue, run: Run) -> Answer:
+        return replace(DENIS, doubt="two of this name")
+
+    run = Run(System("small", answer, [count_films]), WHO, kg=films(), models={}).go()
+    for html in (render_run(run), Debugger(session_of(run)).view()):
+        assert Page(html).text.count("two of this name") == 1
 
 
 def measure(folder: Path, **gold: str) -> Report:

@@ -209,14 +209,15 @@ def test_many_thousand_supports_are_read_in_time() -> None:
 
 
 def test_expanding_adds_both_directions_and_leaves_noise_out() -> None:
-    subgraph = expand_node(films(), build_subgraph(directed()), iri("denis"))
+    kg = films(f"{FILMS} :denis :contract [ :year 2016 ; :with :dune ] .")
+    subgraph = expand_node(kg, build_subgraph(directed()), iri("denis"))
     roles = roles_by_label(subgraph)
     added = {label for label in roles if roles[label] == (NEIGHBOUR,)}
-    assert added == {"Gentilly", "3", "Dune", "Sicario"}
+    assert added == {"Gentilly", "3", "Dune", "Sicario", "contract: with Dune; year 2016"}
     assert all(edge.label not in ("label", "type") for edge in subgraph.edges)
-    assert subgraph.notes == ("Denis Villeneuve: all 4 more triples shown",)
+    assert subgraph.notes == ("Denis Villeneuve: all 5 more triples shown",)
 
-    again = expand_node(films(), subgraph, iri("denis"))
+    again = expand_node(kg, subgraph, iri("denis"))
     assert numbers_in(again.nodes[1].expansion_note) == []
     assert again.edges == subgraph.edges
 

@@ -82,25 +82,24 @@ MAX_REVISION_CHARS = 40
 
 
 def render_answer(answer: Answer, context: RenderContext) -> Html:
-    """Render what supports an answer, or why there is none, and its queries."""
-    return div("body stack", *render_answer_parts(answer, context))
+    """Render what is in doubt, what supports an answer, or why there is none, and its queries."""
+    doubt = note(answer.doubt) if answer.doubt else Html()
+    return div("body stack", doubt, *render_answer_parts(answer, context))
 
 
 def render_answer_parts(answer: Answer, context: RenderContext) -> list[Html]:
     """Return the parts of a rendered answer: warnings, text, values with support, queries.
 
-    There is a warning for an answer from a model's own knowledge, and for a doubt. Below it is,
-    collapsed, what else a name may mean that was read as another one. An answer
-    without values has the reason in their place. At most MAX_ROWS values are shown: MAX_VALUES at
-    once, the others collapsed. An answer of several columns is a table, and the support of its rows
-    is collapsed. Vertices that share a name are told apart by their IRIs.
+    There is a warning for an answer from a model's own knowledge; a banner tells of a doubt. Below it
+    is, collapsed, what else a name may mean that was read as another one. An answer without values
+    has the reason in their place. At most MAX_ROWS values are shown: MAX_VALUES at once, the others
+    collapsed. An answer of several columns is a table, and the support of its rows is collapsed.
+    Vertices that share a name are told apart by their IRIs.
     """
     context = with_unique_names(answer, context.with_names(answer.names))
     parts = []
     if answer.ungrounded:
         parts.append(note(UNGROUNDED_NOTE))
-    if answer.doubt:
-        parts.append(note(answer.doubt))
     parts += [_render_other_candidates(reading, context) for reading in answer.read_names]
     if answer.text:
         parts.append(div("b", shorten(answer.text, MAX_LINE_CHARS)))

@@ -108,6 +108,9 @@ def render_prompt_form(  # noqa: PLR0913  # what stands in a form
     prompt = None
     if request is not None:
         prompt = parse_prompt(name, replace_template(used_text, text))
+    sent = Html()
+    if not problem:
+        sent = render_request(request, prompt=prompt, left_out=left_out)
     return render_template(
         "show/templates/prompt_form.html",
         name=name,
@@ -121,7 +124,7 @@ def render_prompt_form(  # noqa: PLR0913  # what stands in a form
         folder=DEFAULT_FOLDER if needs_folder else "",
         reply=reply,
         changes=changes,
-        request=render_request(request, prompt=prompt, left_out=left_out),
+        request=sent,
     )
 
 

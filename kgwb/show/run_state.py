@@ -482,7 +482,11 @@ def answer_icon(run: Run) -> str:
 
 
 def _capitalized(text: str) -> str:
-    return text[:1].upper() + text[1:]
+    """Return a text that begins with a capital, unless it begins with an address, a file or an agent."""
+    first_word, _, _ = text.partition(" ")
+    if not first_word.isalpha():
+        return text
+    return text[0].upper() + text[1:]
 
 
 def _cost_text(totals: Totals) -> str:

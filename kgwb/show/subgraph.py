@@ -18,6 +18,7 @@ from rdflib import Literal as RdfLiteral
 from kgwb.errors import SettingError
 from kgwb.kg.algebra import TriplePattern, instantiate_patterns, term_from_text, variables_of
 from kgwb.kg.base import Graph
+from kgwb.kg.nodes import read_nodes
 from kgwb.kg.queries import CandidateQuery
 from kgwb.kg.sparql import n3
 from kgwb.records import ROLE_TEXTS, Record, Role, frozen
@@ -465,7 +466,8 @@ def expand_node(kg: Graph, subgraph: Subgraph, node: Term, max_triples: int = 20
 
     They are in both directions. Predicates take turns, so that each is shown; those that the
     graph's vocabulary excludes are left out. The node's note says how many triples were found and
-    shown. One query is sent, and one request for names.
+    shown, and blank nodes are described. One query is sent, one for blank nodes if there are any, and
+    one request for names.
 
     Raises SettingError for a literal or a blank node, and the GraphError of a query.
     """
@@ -488,7 +490,8 @@ def expand_node(kg: Graph, subgraph: Subgraph, node: Term, max_triples: int = 20
     if node in nodes:
         nodes[node] = replace(nodes[node], expansion_note=note)
     new_terms = [term for term in end_terms(chosen) if term not in nodes]
-    names = texts_by_iri(names_of_terms(kg, chosen))
+    described = read_nodes(kg, chosen, texts_by_iri(names_of_terms(kg, chosen))).display_names()
+    names = texts_by_iri(described.items())
     roles = _same_roles(Role("neighbour"), new_terms, chosen)
     added = _make_subgraph(new_terms, chosen, names, roles)
     return replace(

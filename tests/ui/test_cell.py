@@ -115,6 +115,7 @@ def test_a_prompt_that_its_agent_cannot_fill_is_said_and_not_used() -> None:
     wrong = template.replace("{{question}}", "{{query}}")
     made.update({"do": "draft", "value": wrong})
     assert "note bad" in made.html
+    assert "Nothing to send" not in text(made)
     do(made, "Try once", template=wrong)
     assert "Failed" in text(made)
     assert model.call_count() == 0
