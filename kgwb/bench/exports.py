@@ -477,7 +477,7 @@ def unpack_results(archive: Path, folder: Path) -> list[Path]:
         except zipfile.BadZipFile as exc:
             raise InputError(
                 f"{archive} is not an archive of kgwb pack: {exc}",
-                hint="name an archive that kgwb pack has written",
+                hint="name a folder that kgwb bench has written, or an archive of kgwb pack",
             ) from exc
     return sorted(path.parent for path in (folder / RESULTS_FOLDER).glob(f"*/{CONFIG_FILE}"))
 

@@ -244,16 +244,16 @@ def write_and_print(path: Path, text: str, hint: str = "name another file with -
     print(path)
 
 
-def warn_about_rules(workbench: Workbench) -> None:
+def warn_about_rules(workbench: Workbench) -> bool:
     """Print on the error output that ``rules`` is only a baseline, if a model of the workbench is ``rules``.
 
-    Nothing is printed for a system without rules, such as a pipeline that asks its own clients: it
-    cannot use that model.
+    Returns whether it was printed. Nothing is printed for a system without rules, such as a pipeline
+    that asks its own clients: it cannot use that model.
     """
     from kgwb.llm.rules import BASELINE_REMARK
 
-    if not workbench.system.rules:
-        return
     models = {model.name for model in workbench.models.values()}
-    if "rules" in models:
+    uses_rules = bool(workbench.system.rules) and "rules" in models
+    if uses_rules:
         print_error(BASELINE_REMARK)
+    return uses_rules

@@ -507,7 +507,7 @@ class ChatsCommand:
         conversations = ConversationFile(self.file)
         if not self.show:
             lines = map(str, conversations.read())
-            print("\n".join(lines) or "no conversation was kept yet")
+            print("\n".join(lines) or f"no conversation was kept yet in {self.file}")
             return
 
         conversation = conversations.find(self.show)

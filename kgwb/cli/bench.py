@@ -159,6 +159,8 @@ class SharedQuestions:
     questions: list[BenchQuestion]
     """With the gold answers that the graph gives, once it is open."""
     graph: Graph | None = None
+    is_rules_remarked: bool = False
+    """Whether the person was told that ``rules`` is only a baseline."""
 
 
 @dataclass(kw_only=True)
@@ -347,7 +349,8 @@ class BenchCommand(CheckArguments, MeasurementArguments):
         )
         if self.retention:
             self._measure_retention(setup, budget, questions, rows)
-        warn_about_rules(workbench)
+        if not shared.is_rules_remarked:
+            shared.is_rules_remarked = warn_about_rules(workbench)
         return rows
 
     def _warn_about_gold(self, questions: Sequence[BenchQuestion], kg: Graph) -> None:

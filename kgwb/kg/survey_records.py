@@ -341,8 +341,8 @@ def format_percent(number: int, total: int) -> str:
 
 
 def language_name(language: str) -> str:
-    """Return the English name of a language tag; the tag itself if it has none here."""
-    return LANGUAGE_NAMES.get(language, shorten_name(language))
+    """Return the English name of a language tag; the tag as Turtle writes it, "@no", if it has none here."""
+    return LANGUAGE_NAMES.get(language, f"@{shorten_name(language)}")
 
 
 def shorten_name(text: str, limit: int = MAX_NAME_CHARS) -> str:

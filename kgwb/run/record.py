@@ -468,7 +468,7 @@ class RunFile:
         except OSError as exc:
             raise RunFileError(
                 f"cannot read the run file {self.path}: {exc.strerror or exc}",
-                hint="check the path",
+                hint=f"check the path; {RUN_FILE_HINT}",
             ) from exc
         except disk.NotJsonError as exc:
             if header is None:

@@ -249,7 +249,9 @@ def test_compare_profiles_switches_each_setting_of_the_other_profile_alone(capsy
     changed = [name for name, value in paper.to_data().items() if value != fast[name]]
     changed.remove("profile")
     assert "own_knowledge" in changed and "debate_rounds" not in changed
-    table = capsys.readouterr().out.partition("settings ")[2]
+    printed = capsys.readouterr()
+    assert printed.err.count("rules is a baseline") == 1
+    table = printed.out.partition("settings ")[2]
     names = [row.split()[0] for row in table.splitlines()[1:]]
     assert [name.partition("=")[0] for name in names] == ["fast", *changed, "paper"]
     switched = Path("out", "own_knowledge=True", "config.json").read_text()

@@ -70,6 +70,10 @@ def test_a_graph_is_counted_without_its_schema() -> None:
         1,
     )
     assert seen.languages == (("", 13), ("de", 1))
+    assert list(replace(seen, languages=(("", 3), ("no", 1))).label_texts())[1:] == [
+        "no language 3",
+        "@no 1",
+    ]
     film = uses_of(seen, "film")
     assert (film["director"].things, film["starring"].things, film["starring"].triples) == (4, 2, 3)
     assert not seen.sampled
