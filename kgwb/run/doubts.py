@@ -181,7 +181,7 @@ MAX_MET_THINGS = 100
 MIN_RESEMBLANCE = 0.6
 """How much (difflib's ratio) a part of a question must be like a label to be shown as its name."""
 MAX_SIGN_CHARS = 3
-"""Characters of a name that is rather a sign, such as C#, 007 or Rh+."""
+"""Characters of the longest name that is rather a sign."""
 AROUND_NAME = '.,;:?"“”«»'
 """Punctuation around a name in a question that is no part of it."""
 POSSESSIVE = re.compile(r"['’]s$")
@@ -475,16 +475,20 @@ def _find_name(
 
 
 def _resemblance(first: str, second: str) -> float:
-    """Return how much two texts are alike, 0 to 1; 1 for two short ones that are no words, such as 7 and 007.
+    """Return how much two texts are alike, 0 to 1; 1 for two signs.
 
     Of a long text the beginning is compared: the time grows with the square of the length.
     """
-    are_short = max(len(first), len(second)) <= MAX_SIGN_CHARS
-    if are_short and not first.islower() and not second.islower():
+    if _is_sign(first) and _is_sign(second):
         return 1.0
     beginning = first[:MAX_COMPARED_CHARS].casefold()
     other = second[:MAX_COMPARED_CHARS].casefold()
     return SequenceMatcher(None, beginning, other, autojunk=False).ratio()
+
+
+def _is_sign(text: str) -> bool:
+    """Return whether a name is rather a sign, such as C# or 007: it is short, and no word."""
+    return len(text) <= MAX_SIGN_CHARS and not text.islower() and not text[1:].islower()
 
 
 def _find_spans(text: str, labels: Sequence[str], taken: Set[str]) -> Iterator[str]:

@@ -1,17 +1,21 @@
-"""An answer about one of several things of a name is in doubt, and says which one it is about."""
+"""An answer about a thing of another name, or about one of several of a name, is in doubt, and says why."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from machine import PROVEN, QUESTION, ROBODATA, produce, script
+from rdflib import RDF, RDFS, Graph, Literal
 from small import CHATTY, DOG, FILMS, answer_of, films, iri, run_of
+from tables import read_table
 
 import kgwb
 from kgwb.llm import Scripted
-from kgwb.run import System
+from kgwb.run import Run, System, agent
+from kgwb.run.answers import Answer, Candidate, Link, Value
 from kgwb.run.systems import load_system
 from kgwb.show.run_state import RunState, answer_view
 
@@ -81,3 +85,41 @@ def test_what_else_a_question_names_tells_two_things_of_a_name_apart(
     run = run_of(ROBODATA, question, model, kg=films(FILMS + turtle)).go()
     readings = [(reading.iri, reading.name) for reading in answer_of(run).read_names]
     assert readings == ([(iri("dune"), "Dune")] if is_in_doubt else [])
+
+
+READ_NAMES = read_table(Path(__file__).with_name("read_names.jsonl"))
+
+
+@pytest.mark.parametrize("row", READ_NAMES, ids=str)
+def test_what_was_read_is_compared_with_the_names_in_the_question(row: dict[str, Any]) -> None:
+    labels = row.get("labels", ["Orchid"])
+    types = tuple(row.get("types", ()))
+    things = [Candidate(iri(f"c{n}"), label, types=types) for n, label in enumerate(labels)]
+    graph = Graph()
+    for thing in things:
+        graph.add((thing.iri, RDF.type, iri("Company")))
+        graph.add((thing.iri, RDFS.label, Literal(thing.label)))
+        graph.add((thing.iri, iri("founder"), iri("sorin")))
+    if "also" in row:
+        graph.add((things[0].iri, RDFS.label, Literal(row["also"])))
+
+    @agent
+    def link(run: Run) -> Link:
+        if "mention" not in row:
+            return Link("", None)
+        return Link(row["mention"], things[0], tuple(things))
+
+    def answer(question: object, dialogue: object, run: Run) -> Answer:
+        link(run)
+        pattern = row.get("query", "<{0}> :founder ?p")
+        queries = [
+            f"PREFIX : <{iri('')}> SELECT ?p {{ {pattern.format(each.iri)} }}" for each in things
+        ]
+        rows = [run.kg.select(query).rows for query in dict.fromkeys(queries)]
+        names = tuple((thing.iri, thing.label) for thing in things)
+        return Answer("list", (Value(rows[0][0][0], "Sorin"),), tuple(queries), names=names)
+
+    system = System("one", answer, [link])
+    run = Run(system, row["asked"], kg=kgwb.open_kg(graph), models=None).go()
+    read = [[each.name, each.read_as, each.difference] for each in answer_of(run).read_names]
+    assert [read, bool(answer_of(run).remarks)] == row["read"]
