@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,12 @@ import pytest
 import ragonite
 import surveying
 from machine import fetch, goes, produce
-from small import EX, find_losses
+from small import EX, films, find_losses
+from tables import read_table
 
 from kgwb.bench.questions import BenchQuestion
+from kgwb.run.gold import align_facts, parse_gold_query, reword_fact
+from kgwb.systems.chatty_kg.records import Fact
 
 BY_DENIS = "SELECT DISTINCT ?film { ?film :director :denis }"
 DIRECTOR = "SELECT DISTINCT ?d { :dune :director ?d ; :starring :timothee }"
@@ -105,3 +109,26 @@ def test_the_agent_that_lost_the_answer_is_named(
     row, losses = find_losses(tmp_path, question, Told(script), system=system, settings=settings)
     assert row["error"] is None
     assert [(loss["agent"], loss["mended_by"]) for loss in losses] == [(agent, mended_by)]
+
+
+NAMES = {"dune": "Dune", "denis": "Denis Villeneuve", "director": "film director"}
+
+
+@pytest.mark.parametrize(
+    ("query", "facts", "target", "question", "expected"),
+    read_table(Path(__file__).with_name("gold_readings.jsonl")),
+)
+def test_facts_are_told_in_gold_names_where_the_question_lacks_their_words(
+    query: str, facts: Any, target: str, question: str, expected: Any
+) -> None:
+    prefixes = f"PREFIX : <{EX}> PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#> "
+    gold = parse_gold_query(prefixes + query, films().vocabulary)
+    reworded = None
+    if gold is not None:
+        gold = replace(gold, names={f"<{EX}{key}>": name for key, name in NAMES.items()})
+        read = [Fact(*fact) for fact in facts]
+        alignment = align_facts(read, target, gold)
+        reworded = alignment and [
+            [*reword_fact(fact, alignment, question, gold.names)] for fact in read
+        ]
+    assert [gold and gold.target, reworded] == expected
