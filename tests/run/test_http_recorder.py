@@ -17,15 +17,18 @@ import requests
 from hostile import servers
 from http_clients import CLIENTS, by_httpx, by_requests, by_urllib
 from small import films, system_of
+from tables import read_table
 
 import kgwb
 from kgwb.build import agent
 from kgwb.errors import NotRecordedError
-from kgwb.llm.base import fields_of_text
-from kgwb.run import Run
+from kgwb.llm.base import fields_of_text, text_of_fields
+from kgwb.run import Run, http_protocols
 from kgwb.run.http_protocols import (
     ANTHROPIC,
+    APIS,
     body_of_reply,
+    message_from_data,
     read_model_request,
     reply_of_body,
 )
@@ -238,6 +241,40 @@ def test_a_streamed_message_of_anthropic_may_cite_and_call_a_tool_without_input(
     tool = {"type": "tool_use", "id": "t", "name": "now", "input": {}}
     assert fields["content"] == [{"type": "text", "text": "Hi"}, tool]
     assert reply.finish_reason == "tool_calls"
+
+
+APIS_BY_NAME = dict(zip(("chat", "responses", "ollama", "anthropic"), APIS, strict=True))
+
+
+def read_form(form: str, given: Any) -> Any:
+    """What is read of a request or a reply, and what is made of it again, as JSON data."""
+    name, _, part = form.partition(" ")
+    api = APIS_BY_NAME[name]
+    if part == "messages":
+        return http_protocols.as_chat_messages(map(message_from_data, given))
+    if part == "tools":
+        return http_protocols.tools_of_options(given)
+    if part == "text":
+        text = text_of_fields(given)
+        return [http_protocols.shown_text(text), http_protocols.comparable_reply(text)]
+    if part == "request":
+        items = api.items_of(given)
+        fewer = api.with_items(given, items[-1:])
+        return [items, api.options_of(given), api.with_items(given, items), fewer]
+    reply = api.reply_of(given)
+    made = api.data_of(reply)
+    tokens = [reply.prompt_tokens, reply.completion_tokens]
+    streamed = [] if api.streams_lines else list(api.events_of(made))
+    return [reply.text, reply.model, tokens, reply.finish_reason, reply.fingerprint, made, streamed]
+
+
+@pytest.mark.parametrize(
+    ("form", "given", "expected"), read_table(Path(__file__).with_name("protocol_forms.jsonl"))
+)
+def test_messages_tools_and_replies_of_a_protocol_are_read_and_made_again(
+    form: str, given: Any, expected: Any
+) -> None:
+    assert json.loads(json.dumps(read_form(form, given))) == expected
 
 
 # --- a reply that a person put in
