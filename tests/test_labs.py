@@ -244,6 +244,7 @@ def test_editing_a_recorded_run_changes_no_figure() -> None:
 def test_a_recording_with_a_model_asks_it_only_what_an_edit_needs() -> None:
     run = kgwb.recording("films/chatty_kg/3", kg=kgwb.open_kg("films"), model="rules")
     assert run.answer == kgwb.recording("films/chatty_kg/3").answer
+    assert run.fork().go().totals.live_model_calls == 0
     run.edit_prompt("chatty_kg/qir", run.prompts.text("chatty_kg/qir") + "\nBe brief.").go()
     asked = [run.calls[key].request["model"] for key in run["qir"].calls]
     assert asked == ["rules"]

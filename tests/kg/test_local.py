@@ -353,6 +353,9 @@ def test_unusable_cache_folder_is_not_needed(
 def test_vertices_are_described_and_their_triples_counted_and_named(people: LocalGraph) -> None:
     found = queries.describe_vertices(people, [ADA, LONDON])
     assert (found[ADA], found[LONDON]) == ((("person",), "English mathematician"), (("City",), ""))
+    odd = rdflib.Graph().add((ADA, rdflib.RDF.type, Literal("a lady")))
+    odd.add((ADA, rdflib.RDFS.comment, LONDON))
+    assert queries.describe_vertices(open_kg(odd), [ADA])[ADA] == ((), "")
     nobody = URIRef(EX + "nobody")
     assert queries.count_degrees(people, [ADA, CHARLES, nobody], 3) == {
         ADA: 3,
@@ -360,7 +363,10 @@ def test_vertices_are_described_and_their_triples_counted_and_named(people: Loca
         nobody: 0,
     }
     assert queries.count_degrees(people, [LONDON], 100) == {LONDON: 5}
-    names, _ = queries.find_triples(people, [ADA], [rdflib.RDFS.label], [], 9)
+    names, are_all = queries.find_triples(people, [ADA], [rdflib.RDFS.label], [], 9)
+    assert are_all
+    _, are_all = queries.find_triples(people, [ADA], [rdflib.RDFS.label], [], len(names))
+    assert not are_all
     triples, _ = queries.find_triples(people, [ADA], [], [], 99, noise=True)
     assert names and set(names) < set(triples)
     assert queries.find_predicates(people, ADA) == (

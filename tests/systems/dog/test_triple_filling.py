@@ -1,9 +1,11 @@
 """Triple filling: the tails of a relation, their triples, and what is said of them."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from small import DOG, FILMS, alone, films, iri
+from tables import read_table
 
 from kgwb import profile
 from kgwb.kg import Graph
@@ -58,3 +60,17 @@ def test_the_note_of_a_result_names_vertices_without_a_triple_and_says_if_it_was
     kg = films(row_limit=row_limit)
     result, _ = filled(relation, "out", head(*names), kg=kg, fan_out=fan_out)
     assert result.note == note
+
+
+@pytest.mark.parametrize(
+    ("turtle", "names", "relation", "way", "settings", "expected"),
+    read_table(Path(__file__).with_name("filled_triples.jsonl")),
+)
+def test_tails_are_found_behind_nodes_without_a_name_and_in_lists(
+    turtle: str, names: list[str], relation: str, way: str, settings: Any, expected: Any
+) -> None:
+    result, notes = filled(relation, way, head(*names), turtle, **settings)
+    sizes = [len(value.support) for value in result.values]
+    triples = [" ".join(words) for words in result.triples]
+    said = [[*result.labels], sizes, sorted(triples), bool(result.reason), len(notes)]
+    assert [*said, len(result.queries), result.found] == expected
