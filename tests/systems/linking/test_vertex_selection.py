@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from small import DIRECTED, FILMS, alone, chatty, films, iri, vertex
 
+from kgwb import profile
 from kgwb.errors import OverrideError
 from kgwb.llm import Scripted
 from kgwb.run.answers import Candidate, Context, Link, RetrievedCandidates, Turn
@@ -124,3 +125,30 @@ def test_numbers_and_labels_of_several_vertices_must_fit(
     right = {"reason": "", "numbers": [1], "labels": ["Dune"]}
     link, model = several({"reason": "", "numbers": numbers, "labels": labels}, right)
     assert (link.vertices, model.call_count()) == (DUNES[:1], 2)
+
+
+@pytest.mark.parametrize(
+    ("labels", "names", "chosen"),
+    [
+        (["Arrival"], [], "arrival"),
+        (["Dune"], ["lynchs_dune"], "lynchs_dune"),
+        (["dune", "Dune"], ["Dune", "dune"], "dune"),
+        (["Sicario"] * 9, [], ""),
+        (["Dune"], ["arrival"] * 9, ""),
+    ],
+)
+def test_a_label_is_chosen_and_of_equal_ones_a_local_part(
+    labels: list[str], names: list[str], chosen: str
+) -> None:
+    retrieved = RetrievedCandidates("Dune", (*DUNES, Candidate(iri("arrival"), "Arrival")))
+    replies = {
+        "vertex_selection_labels": [{"label": label} for label in labels],
+        "vertex_selection_names": [{"name": name} for name in names],
+    }
+    settings = profile("fast", vertex_choice="label", exhausted_attempts="abstain")
+    link, _, _ = alone(
+        lambda run: select_vertex(retrieved, "Who made Dune?", Context(), run),
+        replies,
+        settings=settings,
+    )
+    assert [each.iri for each in link.vertices] == ([iri(chosen)] if chosen else [])
