@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from model_servers import ModelServer, OllamaServer
 from small import films
+from tables import read_table
 
 from kgwb.build import agent, system_from_function
 from kgwb.llm import Scripted
@@ -25,84 +27,10 @@ CHAT_CALLS = [
     {"id": "b", "type": "function", "function": CALLED},
 ]
 OLLAMA_CALL = {"function": {"name": "sparql", "arguments": ARGUMENTS}}
-ITEM = {"type": "function_call", **CALLED}
 BLOCK = {"type": "tool_use", "name": "sparql", "input": ARGUMENTS}
 HELLO = {"role": "user", "content": "Hello"}
-USAGE = {"prompt_tokens": 4, "completion_tokens": 2, "input_tokens": 4, "output_tokens": 2}
-MADE_IDS = ("call_1_0", "call_1_1")
-PROTOCOLS: dict[str, tuple[str, dict[str, Any], dict[str, Any], tuple[str, str]]] = {
-    "chat": (
-        "/v1/chat/completions",
-        {
-            "messages": [
-                HELLO,
-                {"role": "assistant", "content": None, "tool_calls": CHAT_CALLS},
-                {"role": "tool", "tool_call_id": "b", "content": "no"},
-                {"role": "tool", "tool_call_id": "a", "content": [{"type": "text", "text": "yes"}]},
-            ],
-            "tools": [TOOL],
-            "tool_choice": {"type": "function", "function": {"name": "sparql"}},
-        },
-        {"choices": [{"index": 0, "message": {"tool_calls": CHAT_CALLS[:1]}}], "usage": USAGE},
-        ("a", "b"),
-    ),
-    "responses": (
-        "/v1/responses",
-        {
-            "input": [
-                HELLO,
-                {**ITEM, "call_id": "a", "id": "fc_1"},
-                {**ITEM, "call_id": "b", "id": "fc_2"},
-                {"type": "function_call_output", "call_id": "b", "output": "no"},
-                {"type": "function_call_output", "call_id": "a", "output": "yes"},
-            ],
-            "tools": [{"type": "function", **FUNCTION}, {"type": "web_search"}],
-            "tool_choice": {"type": "function", "name": "sparql"},
-        },
-        {"output": [{**ITEM, "call_id": "a"}], "status": "completed", "usage": USAGE},
-        ("a", "b"),
-    ),
-    "anthropic": (
-        "/v1/messages",
-        {
-            "max_tokens": 9,
-            "messages": [
-                HELLO,
-                {"role": "assistant", "content": [{**BLOCK, "id": "a"}, {**BLOCK, "id": "b"}]},
-                {
-                    "role": "user",
-                    "content": [
-                        {"type": "tool_result", "tool_use_id": "b", "content": "no"},
-                        {
-                            "type": "tool_result",
-                            "tool_use_id": "a",
-                            "content": [{"type": "text", "text": "yes"}],
-                        },
-                    ],
-                },
-            ],
-            "tools": [{"name": "sparql", "description": "Asks the graph.", "input_schema": SCHEMA}],
-            "tool_choice": {"type": "tool", "name": "sparql"},
-        },
-        {"content": [{**BLOCK, "id": "a"}], "stop_reason": "tool_use", "usage": USAGE},
-        ("a", "b"),
-    ),
-    "ollama": (
-        "/api/chat",
-        {
-            "stream": False,
-            "messages": [
-                HELLO,
-                {"role": "assistant", "content": "", "tool_calls": [OLLAMA_CALL, OLLAMA_CALL]},
-                {"role": "tool", "tool_name": "sparql", "content": "yes"},
-                {"role": "tool", "tool_name": "sparql", "content": "no"},
-            ],
-            "tools": [TOOL],
-        },
-        {"message": {"role": "assistant", "content": "", "tool_calls": [OLLAMA_CALL]}},
-        MADE_IDS,
-    ),
-}
+PROTOCOLS = {name: row for name, *row in read_table(Path(__file__).with_name("asked_again.jsonl"))}
+"""Of each protocol the path, the request, the reply, and the ids of the calls as they are sent on."""
 
 
 def recorded_run(protocol: str, **changes: Any) -> Run:
