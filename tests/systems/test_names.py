@@ -157,15 +157,6 @@ def test_nothing_found_of_one_of_two_things_says_which_one_it_was() -> None:
     assert "2 things are named Orchid" in answer.doubt
 
 
-@pytest.mark.parametrize(
-    ("question", "state"),
-    [("What is Pavel the founder of?", "given"), ("Who is the founder of Mills?", "doubt")],
-)
-def test_only_of_a_person_the_last_word_alone_is_a_name(question: str, state: str) -> None:
-    kg = companies(["Bryn Mawr Mills"])
-    assert state_of(kgwb.Workbench(kg, "rules").ask(question)) == state
-
-
 @pytest.mark.parametrize(("found", "state"), [("Company", "given"), ("Person", "doubt")])
 def test_a_thing_that_no_name_and_no_query_led_to_is_in_doubt(found: str, state: str) -> None:
     @agent
