@@ -15,15 +15,18 @@ from kgwb.cli import main
 from kgwb.errors import InputError
 from kgwb.kg.label_search import normalize
 from kgwb.labs import LabWork, recorded, two
+from kgwb.labs.changed_graphs import to_display_name
 from kgwb.labs.collecting import collect_hand_ins
 from kgwb.labs.material import REPLIES
 from kgwb.labs.pages import render_class_page
 from kgwb.labs.points import Grading
 from kgwb.labs.recorded import LOST_RUNS, open_lost_run
-from kgwb.labs.tasks import LAB_MODULES, MAX_HINTS, load_lab
+from kgwb.labs.tasks import LAB_MODULES, MAX_HINTS, load_lab, open_sample
 from kgwb.labs.texts import load_texts, translate_notebook
 from kgwb.llm import Scripted
+from kgwb.records import to_data
 from kgwb.run.prompts import Prompts
+from kgwb.workbench import Workbench
 
 NUMBERS = range(1, len(LAB_MODULES) + 1)
 TASKS = [(number, name) for number in NUMBERS for name in load_lab(number).tasks]
@@ -85,7 +88,8 @@ def test_an_empty_wrong_or_hostile_answer_is_wrong(number: int, name: str) -> No
     assert work.submission.tasks[name].tries == len(HOSTILE) - len(NO_ANSWERS)
 
 
-def test_what_is_right_to_choose_is_what_the_systems_say() -> None:
+def test_what_is_right_to_choose_is_what_the_systems_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KGWB_EMBEDDINGS")  # as in the student's kernel
     choices = recorded.DATA["choices"]
     rejected = []
     for number, reply in enumerate(REPLIES, 1):
@@ -94,6 +98,21 @@ def test_what_is_right_to_choose_is_what_the_systems_say() -> None:
             rejected.append(number)
     assert choices["2.3"]["right"] == rejected
     assert choices["2.3"]["options"] == list(range(1, len(REPLIES) + 1))
+    question = "From which story was the film Stalker taken?"
+    run = Workbench(open_sample("films"), "rules").begin(question)
+    recorded.set_triples(run, [("Stalker", "story taken from", "?story")], "?story")
+    answers: dict[str, list[str]] = {}
+    for query in run.go(until="query_generator").output("query_generator").queries:
+        [predicate] = query.predicates
+        fork = run.fork().override(
+            "predicate_selection", {"predicates": query.predicates, "queries": [to_data(query)]}
+        )
+        answer = fork.go().answer
+        assert answer is not None
+        answers.setdefault(to_display_name(predicate), []).extend(answer.labels)
+    assert {name: sorted(labels) for name, labels in answers.items()} == recorded.DATA[
+        "story_answers"
+    ]
     assert choices["2.7"]["options"] == [agent.name for agent in open_lost_run(1).system.agents]
     assert choices["3.1"]["options"] == list(recorded.recorded_systems())
     for system, (lowest, highest) in choices["3.1"]["numbers"].items():

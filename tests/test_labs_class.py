@@ -20,7 +20,7 @@ from kgwb.labs import LabWork
 from kgwb.labs.collecting import collect_hand_ins
 from kgwb.labs.one import open_lost_run
 from kgwb.labs.pages import render_class_page
-from kgwb.labs.points import save_points
+from kgwb.labs.points import Grading, save_points
 from kgwb.labs.roster import Pseudonyms
 
 QUERY = """SELECT ?film WHERE {{ ?film fl:director fl:Stanley_Kubrick ; fl:runtime ?m {}}} ORDER BY DESC(?m) LIMIT 1"""
@@ -63,7 +63,7 @@ def test_a_forged_answer_disagrees_and_does_not_count(tmp_path: Path) -> None:
     [collected] = collect_hand_ins(tmp_path, check=True)
     assert collected.count_solved("1.1") == 0 and collected.count_solved("1.10") == 1
     assert set(collected.works[0].disagreements) == {"1.1"}
-    assert "disagrees" in render_class_page([collected])
+    assert "disagrees" in render_class_page([collected], Grading())
     edit(file, lambda data: data["tasks"]["1.10"]["data"]["run"]["overrides"].clear())
     [again] = collect_hand_ins(tmp_path, check=True)
     assert set(again.works[0].disagreements) == {"1.1", "1.10"}
@@ -233,8 +233,8 @@ def test_with_pseudonyms_no_name_is_shown_and_a_student_keeps_the_pseudonym(
     for _ in range(2):
         pseudonyms = Pseudonyms(file)
         [collected] = collect_hand_ins(folder, pseudonyms=pseudonyms)
-        page = render_class_page([collected])
-        table = save_points([collected], tmp_path / "points.csv").read_text()
+        page = render_class_page([collected], Grading())
+        table = save_points([collected], tmp_path / "points.csv", Grading()).read_text()
         assert not [name for name in ("Ada", "Lovelace", "Frost", "Cleo") if name in page + table]
         shown.append([work.name for work in collected.works])
         pseudonyms.save()
@@ -288,10 +288,10 @@ def test_the_page_sums_up_by_stage_and_by_the_agent_blamed_first(tmp_path: Path)
     work.discuss("1.1", "It <depends>")
     work.hand_in("Ada", tmp_path)
     [collected] = collect_hand_ins(tmp_path)
-    assert "It &lt;depends&gt;" in render_class_page([collected])
+    assert "It &lt;depends&gt;" in render_class_page([collected], Grading())
     assert collected.agents_blamed_first("1.10") == [("predicate_selection", 1)]
     assert collected.solved_by_stage()["link"] == (1, 2)
-    page = render_class_page([collected])
+    page = render_class_page([collected], Grading())
     assert "To teach again: understand," in page and "predicate selection 1" in page
 
 

@@ -120,7 +120,7 @@ def test_a_work_counts_for_who_handed_it_in_whatever_name_it_has(tmp_path: Path)
     [collected] = collect_hand_ins(tmp_path / "class", roster=Roster(tmp_path / "class.csv"))
     assert [row.name for row in collected.works] == ["Ada Lovelace", "Bob Frost"]
     assert all("one work" in " ".join(collected.remarks_on(row)) for row in collected.works)
-    assert "one work" in str(collected) and "one work" in render_class_page([collected])
+    assert "one work" in str(collected) and "one work" in render_class_page([collected], Grading())
 
 
 def test_a_folder_may_have_a_name_in_which_spaces_are_underscores(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from lab_classes import RIGHT, hand_in, write_zip
 
 from kgwb.labs.collecting import collect_hand_ins
 from kgwb.labs.pages import render_class_page
-from kgwb.labs.points import save_points
+from kgwb.labs.points import Grading, save_points
 from kgwb.labs.rows import CollectedHandIns
 
 Files = dict[str, bytes]
@@ -148,7 +148,7 @@ def describe(collected: CollectedHandIns, folder: Path) -> list[tuple[str, ...]]
     """The cells of the table without what the form of a class changes: ids, paths, and times of the disk."""
     places = {row.place: row.file_name for row in collected.rows}
     rows = []
-    table = save_points([collected], folder / "points.csv").read_text(encoding="utf-8")
+    table = save_points([collected], folder / "points.csv", Grading()).read_text(encoding="utf-8")
     for row in csv.DictReader(table.splitlines()):
         remarks = re.sub("(not counted: )[^,]*/", r"\1", row["remarks"])
         for path in sorted(places, key=len, reverse=True):
@@ -302,7 +302,7 @@ def test_names_of_files_in_any_encoding_are_shown(tmp_path: Path) -> None:
         Path(os.fsdecode(os.fsencode(tmp_path / "class") + b"/" + name)).write_bytes(b"x")
     [collected] = collect_hand_ins(tmp_path / "class")
     assert len(collected.missing) == 3
-    render_class_page([collected]).encode()
-    table = save_points([collected], tmp_path / "points.csv").read_text(encoding="utf-8")
+    render_class_page([collected], Grading()).encode()
+    table = save_points([collected], tmp_path / "points.csv", Grading()).read_text(encoding="utf-8")
     rows = list(csv.reader(table.split("\n")[:-1]))
     assert len(rows) == 4 and len(str(collected).splitlines()) == len(str(collected).split("\n"))

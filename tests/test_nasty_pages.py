@@ -26,6 +26,7 @@ from kgwb.bench.results import make_row
 from kgwb.build import Reply, ask_model
 from kgwb.labs.collecting import collect_hand_ins
 from kgwb.labs.pages import render_class_page
+from kgwb.labs.points import Grading
 from kgwb.llm import Scripted
 from kgwb.run import Run, System, agent
 from kgwb.run.answers import Answer, Candidate, Link, Value
@@ -211,7 +212,7 @@ def test_students_with_the_names_of_a_nasty_graph_are_all_on_the_page_of_the_cla
     assert len(collected.works) == len(names)
     students = [work.name for work in collected.works]
     assert len(looks(students)) == len(students)
-    shown = check_page(render_class_page([collected]))
+    shown = check_page(render_class_page([collected], Grading()))
     rows = [row.text for row in shown.elements if row.tag == "tr"]
     stages = 4  # a table of three, with its head
     assert len(looks(rows)) == len(rows) == 2 * (len(names) + 1) + stages

@@ -35,17 +35,13 @@ from kgwb.labs.tasks import (
     open_sample,
 )
 from kgwb.labs.texts import Problem, say
-from kgwb.records import to_data
 from kgwb.run import Run
 from kgwb.workbench import Workbench
 
 LAB = Lab(1, "lab1.title")
 TWO_FILMS_QUESTION = "Which films directed by Christopher Nolan star Michael Caine?"
-STORY_QUESTION = "From which story was the film Stalker taken?"
-STORY_TRIPLE = ("Stalker", "story taken from", "?story")
-"""What the QIR agent writes for it."""
 STORY = "Roadside Picnic"
-"""The label of the right answer."""
+"""The label of the story that the film Stalker was taken from."""
 IRI = re.compile(r"https?://[\w./-]+|\bfl:\w+")
 NAME = "harry potter"
 """The only name in the question of the second task."""
@@ -119,13 +115,13 @@ def check_triples(facts: AnswerTriples) -> Problem:
     if problem:
         return problem
     unknown = find_unknowns(*facts)[0]
-    run = _run_with_triples(TWO_FILMS_QUESTION, facts, unknown)
+    run = _run_with_triples(facts, unknown)
     judged = judge_triples(run)
     if judged is not None:
         return judged
     if not run.answer:
         for fact in facts:
-            alone = _run_with_triples(TWO_FILMS_QUESTION, [fact], unknown)
+            alone = _run_with_triples([fact], unknown)
             if not alone.answer:
                 return say("1.3.not-found", triple=fact)
     return _compare_answer(run, RIGHT_ANSWERS[TWO_FILMS_QUESTION].labels)
@@ -174,28 +170,19 @@ def check_vertex(iri: str) -> Problem:
 def check_predicates(names: NamedChoice) -> Problem:
     """Return "" if the candidate queries with these predicates give the right answer, else feedback.
 
-    The queries are those for STORY_QUESTION that have at least one of the predicates, which are
-    given by display name or IRI in any case. Each must be in one of these queries. The chosen
-    queries take the place of the predicate selection's, and the run is continued.
+    The queries are those for a question after the story that Stalker was taken from, whose answers are in
+    ``right_answers.toml``. The predicates are given by display name or IRI in any case.
     """
-    run = _run_with_triples(
-        STORY_QUESTION, [STORY_TRIPLE], STORY_TRIPLE[2], until="query_generator"
-    )
-    by_name: dict[str, list[object]] = {}
-    for query in run.output("query_generator").queries:
-        for predicate in query.predicates:
-            of_name = by_name.setdefault(to_display_name(predicate), [])
-            of_name.append(to_data(query))
-    queries = []
-    for name in dict.fromkeys(map(to_display_name, names)):
-        [predicate] = find_options(name, by_name)
-        if predicate not in by_name:
+    answers: dict[str, list[str]] = DATA["story_answers"]
+    labels: dict[str, None] = {}
+    for name in map(to_display_name, names):
+        [predicate] = find_options(name, answers)
+        if predicate not in answers:
             return say("1.5.unknown", name=name[:80])
-        queries += by_name[predicate]
-    if not queries:
+        labels |= dict.fromkeys(answers[predicate])
+    if not labels:
         return "1.5.no-name"
-    run.override("predicate_selection", {"predicates": names, "queries": queries})
-    return _compare_answer(run.go(), [STORY])
+    return _compare_labels(labels, [STORY], ", ".join(labels))
 
 
 @LAB.task(stage="query", is_free=True)
@@ -308,21 +295,14 @@ def _judge_repair(run: Run, edited: str, *, is_first: bool) -> Problem:
     return problem
 
 
-def _run_with_triples(
-    question: str,
-    triples: AnswerTriples,
-    target: str,
-    *,
-    until: str | None = None,
-) -> Run:
-    """Execute Chatty-KG with the model ``rules`` on films, with these triples as the QIR agent's output.
+def _run_with_triples(triples: AnswerTriples, target: str) -> Run:
+    """Execute Chatty-KG with ``rules`` on TWO_FILMS_QUESTION, with these triples as the QIR agent's output.
 
-    ``target`` is the unknown that is asked for. The run stops after the step ``until``; None runs
-    it to its end.
+    ``target`` is the unknown that is asked for.
     """
-    run = Workbench(open_sample("films"), "rules").begin(question)
+    run = Workbench(open_sample("films"), "rules").begin(TWO_FILMS_QUESTION)
     set_triples(run, triples, target)
-    return run.go(until=until)
+    return run.go()
 
 
 def _compare_answer(run: Run, right_labels: Collection[str]) -> Problem:
@@ -334,11 +314,15 @@ def _compare_answer(run: Run, right_labels: Collection[str]) -> Problem:
     answer = run.answer
     if answer is None:
         return say("result.none-yet")
-    labels = set(answer.labels)
-    if not labels:
+    if not answer.labels:
         return say("result.empty", reason=answer.reason or say("result.nothing-found"))
-    extra = len(labels.difference(right_labels))
-    missing = len(set(right_labels) - labels)
+    return _compare_labels(answer.labels, right_labels, str(answer))
+
+
+def _compare_labels(labels: Collection[str], right_labels: Collection[str], answer: str) -> Problem:
+    """Return "" if labels are exactly the right ones, else how many are too many and missing in the answer."""
+    extra = len(set(labels).difference(right_labels))
+    missing = len(set(right_labels).difference(labels))
     key = COMPARISONS[bool(extra), bool(missing)]
     return key and say(key, answer=answer, extra=extra, missing=missing)
 

@@ -55,12 +55,11 @@ def describe_lab(lab: Lab) -> str:
     return lab.texts.get("lab.heading", number=lab.number, title=lab.title)
 
 
-def render_class_page(collected: Sequence[CollectedHandIns], grading: Grading | None = None) -> str:
+def render_class_page(collected: Sequence[CollectedHandIns], grading: Grading) -> str:
     """Render the page of a class, with the template labs/templates/class.html, as a complete HTML document.
 
     It sums up by stage, and shows who solved which task, who is stuck, what is remarkable, the
-    latest answers side by side, and who handed in nothing that can be read. With ``grading`` it has
-    the points. The page is in English.
+    latest answers side by side, who handed in nothing that can be read, and the points. The page is in English.
     """
     return h.render_template(
         "labs/templates/class.html",

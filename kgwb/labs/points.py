@@ -103,16 +103,13 @@ class Grading(BaseModel, frozen=True, arbitrary_types_allowed=True):
         return total * max(0, kept_percent) / 100
 
 
-def save_points(
-    collected: Sequence[CollectedHandIns], path: Path, grading: Grading | None = None
-) -> Path:
+def save_points(collected: Sequence[CollectedHandIns], path: Path, grading: Grading) -> Path:
     """Write a row for each hand-in and each submission without one to a CSV file, and return its path.
 
     A row has the points of each task of all labs, their total, tries, hints and remarks. A task
     that is not solved has 0 points. ``late`` is "yes" or "no", and empty if it is not known. A cell
     is one line. A file at the path is replaced. Raises InputError if it cannot be written.
     """
-    grading = grading or Grading()
     names = list(chain.from_iterable(hand_ins.lab.tasks for hand_ins in collected))
     rows: list[list[str]] = []
     for hand_ins in collected:

@@ -56,8 +56,8 @@ ILIAS_FOLDER = re.compile(r"[^_]+_.*?_?(?P<id>[^_]+)_\d+")
 OTTER_NAME_FILE = "__zip_filename__"
 """A file that otter adds to each zip."""
 SKIPPED_NAMES = {"__MACOSX", "__pycache__", "node_modules", OTTER_NAME_FILE}
-FILE_STEM = re.compile(r"(?P<stem>.+?)\s*(\(\d+\))?(\.json|\.tar)?(\.\w+)?")
-"""A file's name; the stem is without endings, and without the number that a browser adds."""
+FILE_ENDING = re.compile(r"\s*(\(\d+\))?(\.json|\.tar)?(\.\w+)?$")
+"""The endings of a file's name, with the number that a browser adds."""
 READ_ERRORS = (
     BadZipFile,
     EOFError,
@@ -321,10 +321,7 @@ def _add_student(file: Submission, depth: int) -> Submission:
 
 def _student_of_stem(file: Submission) -> str:
     """Return the stem of a file's name, or "" if it is a name that kgwb gives: "lab1", or one with the work's id."""
-    stem = file.file_name
-    name = FILE_STEM.fullmatch(stem)
-    if name:
-        stem = name["stem"]
+    stem = FILE_ENDING.sub("", file.file_name)
     lab = file.hand_in.kgwb_lab
     is_of_kgwb = stem in (lab, f"lab{lab}") or stem.endswith(file.hand_in.work_id)
     if is_of_kgwb and not file.is_missing:

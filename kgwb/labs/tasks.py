@@ -316,10 +316,8 @@ def make_lab_opener(file: str | Path | None, language: str) -> LabOpener:
     The name of the lab in ``file`` opens this one; every other one opens a lab of kgwb. Raises
     InputError or SettingError at once if the file has no lab.
     """
-    if file is None:
-        return lambda name: load_shipped_lab(name, language)
-    own = load_lab(file, language)
-    return lambda name: own if name == own.number else load_shipped_lab(name, language)
+    own = load_lab(file, language) if file else None
+    return lambda name: own if own and name == own.number else load_shipped_lab(name, language)
 
 
 def _load_own_lab(path: Path) -> Lab:

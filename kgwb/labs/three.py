@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 
 from kgwb.labs.answers import AnswerTriples, NamedChoice, NamedNumber
 from kgwb.labs.changed_graphs import expand_iri, judge_live
@@ -12,7 +11,6 @@ from kgwb.labs.tasks import Lab, TriedQuestion, open_sample
 from kgwb.labs.texts import Problem, say
 from kgwb.llm import ChatModel
 from kgwb.llm import model as open_model
-from kgwb.run import Run
 from kgwb.run.answers import Answer
 from kgwb.terms import Triple
 from kgwb.workbench import Workbench, recording
@@ -36,7 +34,7 @@ def try_muted_triples(triples: Sequence[Triple], model: ChatModel | str) -> list
     All agents of Chatty-KG that ask a model ask this one. The answer is right if it equals that of
     ``rules`` without these triples. Raises what opening the model raises.
     """
-    recorded = _run_to_mute()
+    recorded = recording(MUTED_RUN_NAME, kg=open_sample("films"), model="rules")
     remaining = recorded.mute(*triples).go()
     expected = answer_labels(remaining)
     workbench = Workbench(open_sample("films"), open_model(model))
@@ -49,21 +47,19 @@ def check_muted_triples(triples: AnswerTriples) -> Problem:
     """Return "" if muting these triples leaves only REMAINING_LABEL as the answer, else feedback.
 
     Each of them must support the answer, and there must be fewer than the answer has values. IRIs
-    are read as ``expand_iri`` does. The question is asked again without the triples, by the model
-    ``rules``. The first problem found is returned, in the order: no support, what is left, too
-    many.
+    are read as ``expand_iri`` does. A value is left if none of the triples that support it is muted. The first
+    problem found is returned, in the order: no support, what is left, too many.
     """
     answer = recording(MUTED_RUN_NAME).answer or Answer("list")
     known = {tuple(map(str, triple)): triple for triple in answer.support}
-    muted: dict[Triple, None] = {}
+    muted: set[Triple] = set()
     for triple in triples:
         key = tuple(map(expand_iri, triple))
         if key not in known:
             return "3.5.no-support"
-        muted[known[key]] = None
-    remaining = _run_to_mute().mute(*muted).go()
-    labels = answer_labels(remaining)
-    if labels != {REMAINING_LABEL}:
+        muted.add(known[key])
+    labels = [value.label for value in answer.values if muted.isdisjoint(value.support)]
+    if labels != [REMAINING_LABEL]:
         return say("3.5.left", labels=", ".join(sorted(labels)) or say("result.nothing"))
     if len(muted) >= len(answer.values):
         return "3.5.fewer"
@@ -71,9 +67,3 @@ def check_muted_triples(triples: AnswerTriples) -> Problem:
 
 
 add_choice(LAB, NamedChoice)
-
-
-@cache
-def _run_to_mute() -> Run:
-    """Return the run in whose forks triples are muted. It is kept, as a new one takes seconds."""
-    return recording(MUTED_RUN_NAME, kg=open_sample("films"), model="rules")
