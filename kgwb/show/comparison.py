@@ -7,6 +7,7 @@ them with ``to_html``.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
@@ -23,7 +24,6 @@ from kgwb.run.steps import Call, Step, names_in_steps, step_costs
 from kgwb.show.html import (
     Html,
     agent_kind_badge,
-    collapsible,
     div,
     join,
     mark_changed_words,
@@ -136,23 +136,20 @@ def render_differences(differences: Differences, runs: Sequence[Run] = ()) -> Ht
     context = RenderContext(_names_in(differences))
     if runs:
         context = replace(context, prefixes=prefixes_of(runs[0]))
-    rows: list[Html] = []
-    shown: dict[Sides, str] = {}
-    for are_same, pairs in groupby(differences.leaves, _is_same):
-        if are_same:
-            rows.append(_render_same_steps(list(pairs), key=f"same-{len(rows)}"))
-            continue
-        for pair in pairs:
-            rows.append(_render_different_step(pair, runs, context, shown))
     message = NO_DIFFERENT_DECISION
     if all(map(_is_same, differences)):
         message = NO_DIFFERENCE
     return render_template(
         "show/templates/differences.html",
-        decision=_render_decision(differences.first_difference, runs, context),
+        comparison=sys.modules[__name__],
+        agent_of_key=agent_of_key,
+        subject_text=subject_text,
+        decision=differences.first_difference,
         message=message,
-        letters=join(*SIDE_LETTERS),
-        rows=rows,
+        groups=[(same, list(pairs)) for same, pairs in groupby(differences.leaves, _is_same)],
+        runs=runs,
+        context=context,
+        shown={},
     )
 
 
@@ -172,14 +169,14 @@ def _names_in(differences: Differences) -> DisplayNames:
     return names
 
 
-def _either_step(pair: StepDifference) -> Step:
+def either_step(pair: StepDifference) -> Step:
     """Return the step of the first run, or of the second if only that has it."""
     step = pair.first or pair.second
     assert step is not None, "a difference has at least one step"
     return step
 
 
-def _render_icon(pair: StepDifference, runs: Sequence[Run], *, small: bool = False) -> Html:
+def render_icon(pair: StepDifference, runs: Sequence[Run], *, small: bool = False) -> Html:
     """Render the icon of a step's agent; nothing without runs.
 
     It is the kind of the agent in the first run, or in the second if only that has the step.
@@ -193,29 +190,7 @@ def _render_icon(pair: StepDifference, runs: Sequence[Run], *, small: bool = Fal
     return agent_kind_badge(kind, small=small)
 
 
-def _render_decision(
-    pair: StepDifference | None, runs: Sequence[Run], context: RenderContext
-) -> Html:
-    """Render the first decision that differs, with both outputs in full; nothing for None.
-
-    An output that a person put in has a badge. ``runs`` are the two runs, or none: then there is no
-    icon.
-    """
-    if pair is None:
-        return Html()
-    sides = []
-    for letter, step in zip(SIDE_LETTERS, (pair.first, pair.second), strict=True):
-        sides.append((letter, step, _render_output(step, context)))
-    return render_template(
-        "show/templates/decision.html",
-        icon=_render_icon(pair, runs),
-        agent=agent_of_key(pair.key),
-        subject=subject_text(_either_step(pair)),
-        sides=sides,
-    )
-
-
-def _render_output(step: Step | None, context: RenderContext) -> Html:
+def render_output(step: Step | None, context: RenderContext) -> Html:
     """Render the output of a step, or why there is none.
 
     That is NO_STEP if the run has no such step, else the outcome of a step that failed or is not
@@ -229,44 +204,7 @@ def _render_output(step: Step | None, context: RenderContext) -> Html:
     return render(step.output, context)
 
 
-def _render_same_steps(pairs: Sequence[StepDifference], key: str) -> Html:
-    """Render the row of several steps that are the same: "3 steps the same", which expands.
-
-    Expanded, it shows the agent and the outcome of each. ``key`` tells the rows of one table apart.
-    """
-    outcomes = []
-    for pair in pairs:
-        if pair.first:
-            name = display_name(agent_of_key(pair.key))
-            outcomes.append(f"{name}: {pair.first.outcome}")
-    count = pluralize(len(pairs), "step")
-    title = muted_text(f"{count} the same")
-    same = collapsible(title, ", ".join(outcomes), key=key)
-    return div("cmp same", span("sign", "="), div("wide", same))
-
-
-def _render_different_step(
-    pair: StepDifference, runs: Sequence[Run], context: RenderContext, shown: dict[Sides, str]
-) -> Html:
-    """Render the row of a step that differs: both outcomes, different words marked, and the details.
-
-    The details are all parts of the step that differ, collapsed. ``shown`` has the lines of the rows
-    above, see ``_render_different_sections``.
-    """
-    first, second = _render_outcomes(pair)
-    sections = _render_different_sections(pair, context, shown)
-    return render_template(
-        "show/templates/different_step.html",
-        icon=_render_icon(pair, runs, small=True) or span("sign", "≠"),
-        agent=agent_of_key(pair.key),
-        subject=subject_text(_either_step(pair)),
-        first=first,
-        second=second,
-        details=collapsible(muted_text("in full"), *sections, key=f"full-{pair.key}"),
-    )
-
-
-def _render_outcomes(pair: StepDifference) -> tuple[Html, Html]:
+def render_outcomes(pair: StepDifference) -> tuple[Html, Html]:
     """Render the outcomes of both runs, with the words marked that differ.
 
     If the outcomes are the same, the first names the parts of the step that differ. Two results
@@ -294,7 +232,7 @@ def _render_lone_outcome(step: Step | None) -> Html:
     return span("", step.outcome)
 
 
-def _render_different_sections(
+def render_different_sections(
     pair: StepDifference, context: RenderContext, shown: dict[Sides, str]
 ) -> list[Html]:
     """Render the parts of a step that differ, each with its title and the lines that differ.
