@@ -5,6 +5,7 @@ A text that supports an answer is marked, and looks like no triple.
 
 from __future__ import annotations
 
+import sys
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -18,7 +19,6 @@ from kgwb.run.answers import (
     UNGROUNDED_NOTE,
     Answer,
     CitedText,
-    NameReading,
     Value,
     was_graph_asked,
 )
@@ -26,11 +26,8 @@ from kgwb.show.explain import render_graph_result
 from kgwb.show.html import (
     MAX_ROWS,
     Html,
-    collapsible,
     div,
-    join,
     muted_text,
-    note,
     omitted_count,
     render_template,
     span,
@@ -48,7 +45,7 @@ from kgwb.show.terms import (
     render_triples,
 )
 from kgwb.terms import Term, describe_term, format_term, last_part, name_from_iri
-from kgwb.text import MAX_LABEL_CHARS, look_of, pluralize, shorten, tell_apart
+from kgwb.text import MAX_LABEL_CHARS, look_of, shorten, tell_apart
 
 MAX_SHOWN_TEXTS = 5
 """Texts that are shown of one value."""
@@ -88,7 +85,7 @@ def render_answer(answer: Answer, context: RenderContext) -> Html:
 
 
 def render_answer_parts(answer: Answer, context: RenderContext) -> list[Html]:
-    """Return the parts of a rendered answer: warnings, text, values with support, queries.
+    """Return a rendered answer, in one part: a warning, text, values with support, queries.
 
     There is a warning for an answer from a model's own knowledge; a banner tells of a doubt. Below it
     is, collapsed, what else a name may mean that was read as another one. An answer without values
@@ -97,53 +94,19 @@ def render_answer_parts(answer: Answer, context: RenderContext) -> list[Html]:
     Vertices that share a name are told apart by their IRIs.
     """
     context = with_unique_names(answer, context.with_names(answer.names))
-    parts = []
-    if answer.ungrounded:
-        parts.append(note(UNGROUNDED_NOTE))
-    parts += [_render_other_candidates(reading, context) for reading in answer.read_names]
-    if answer.text:
-        parts.append(div("b", shorten(answer.text, MAX_LINE_CHARS)))
-    if not answer.values and (answer.reason or not answer.text):
-        parts.append(note(_reason_text(answer.reason)))
-    if answer.evidence:
-        parts.append(render_triples(answer.evidence, context))
-    parts += [div("soft", remark) for remark in answer.remarks]
-    if answer.measure:
-        title = f"decided by the measure {shorten(answer.measure)}, which is no column"
-        parts.append(div("soft", title))
-    values = []
-    for number, value in enumerate(answer.values[:MAX_ROWS], 1):
-        values.append(_render_numbered_value(number, value, context))
-    if answer.columns:
-        parts.append(_render_answer_table(answer, context))
-        title = muted_text("the triples that support each row")
-        parts.append(collapsible(title, *values, key="support"))
-    else:
-        parts += values[:MAX_VALUES]
-        more = values[MAX_VALUES:]
-        if more:
-            parts.append(collapsible(muted_text(f"{len(more)} more"), *more))
-    parts.append(omitted_count(len(answer.values) - MAX_ROWS))
-    if answer.queries:
-        parts.append(_render_answer_queries(answer, context))
-    return parts
+    rendered = render_template(
+        "show/templates/answer.html",
+        view=sys.modules[__name__],
+        max_chars=MAX_LINE_CHARS,
+        render_triples=render_triples,
+        ungrounded_note=UNGROUNDED_NOTE,
+        answer=answer,
+        context=context,
+    )
+    return [rendered]
 
 
-def _render_other_candidates(reading: NameReading, context: RenderContext) -> Html:
-    """Render what else a name may mean, collapsed; nothing if nothing else was found."""
-    if not reading.others:
-        return Html()
-    rows = []
-    for other in reading.others[:MAX_ROWS]:
-        label = shorten(other.label_with_types)
-        description = shorten(other.description)
-        rows.append([label, description, render_curie(other.iri, context)])
-    title = f"what else “{shorten(reading.name or reading.read_as)}” may mean"
-    listed = table(["thing", "description", "IRI"], rows, total=len(reading.others))
-    return collapsible(muted_text(title), listed)
-
-
-def _reason_text(reason: str) -> str:
+def reason_text(reason: str) -> str:
     """Return why there is no answer, as a sentence that says whether the graph lacks it.
 
     If it does not (``was_graph_asked``), the reason is returned as it is. A leading NOT_IN_GRAPH of
@@ -155,7 +118,7 @@ def _reason_text(reason: str) -> str:
     return f"The graph holds no answer: {cause}"
 
 
-def _render_answer_table(answer: Answer, context: RenderContext) -> Html:
+def render_answer_table(answer: Answer, context: RenderContext) -> Html:
     """Render the first MAX_ROWS rows of an answer that is a table, and how many more there are.
 
     Unbound cells are empty. A measure stands behind the columns, under its own heading.
@@ -173,32 +136,7 @@ def _render_answer_table(answer: Answer, context: RenderContext) -> Html:
     return table(headings, rows, total=total)
 
 
-def _render_numbered_value(number: int, value: Value, context: RenderContext) -> Html:
-    """Render a value of an answer with its number and the triples that support it.
-
-    The value itself is only written if no triple has it as subject or object, and shows it. Texts
-    beside the graph are marked as such. A value without support says "no triple". Its measure comes
-    before the triples.
-    """
-    content = []
-    is_end_of_triple = any(
-        value.term in (subject, object_) for subject, _, object_ in value.support
-    )
-    if not is_end_of_triple:
-        content.append(_render_value_label(value, context))
-    if value.measure is not None:
-        measure = render_cell(value.measure, context)
-        content.append(div("soft", "measure ", measure))
-    if value.support:
-        content.append(render_triples(value.support, context, [value.term]))
-    if value.texts:
-        content.append(render_texts(value.texts))
-    elif not value.support:
-        content.append(muted_text("no triple"))
-    return div("row top", span("num", number), div("grow stack tight", *content))
-
-
-def _render_value_label(value: Value, context: RenderContext) -> Html:
+def render_value_label(value: Value, context: RenderContext) -> Html:
     """Render the name of a value, and beside it the CURIE, or a literal if it differs from the name.
 
     The name is that of the context, but a row of a table has its own.
@@ -218,27 +156,6 @@ def _render_value_label(value: Value, context: RenderContext) -> Html:
 
 
 # Queries
-
-
-def _render_answer_queries(answer: Answer, context: RenderContext) -> Html:
-    """Render the queries of an answer, collapsed.
-
-    Without values they are expanded, if the person can ask why a query is empty. The "no" to a
-    yes-or-no question counts as empty, too.
-    """
-    is_false = answer.kind == "boolean" and answer.labels == ("false",)
-    is_empty = is_false or not answer.values
-    blocks = []
-    for number, query in enumerate(answer.queries):
-        block = render_query_block(number, query, context, is_empty=is_empty)
-        blocks.append(block)
-    count = muted_text(pluralize(len(blocks), "query"))
-    title = join("The SPARQL it came from ", count)
-    if answer.values:
-        return collapsible(title, *blocks, key="queries")
-    # With another key: a page keeps collapsed what the person collapsed, and here the person
-    # must see at once that the query can be asked why it is empty.
-    return collapsible(title, *blocks, key="empty", expanded=context.is_interactive)
 
 
 def render_query_block(
