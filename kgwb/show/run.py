@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -33,13 +34,11 @@ from kgwb.show.html import (
     join,
     join_with_dots,
     muted_text,
-    note,
     preformatted,
     render_template,
     span,
     state_badge,
     static_section,
-    table,
     tag,
 )
 from kgwb.show.records import has_details, render
@@ -88,14 +87,19 @@ def render_run(run: Run, blamed_step: str = "") -> Html:
     answer_parts = []
     if run.answer and run.status == "done":  # why there is no answer is part of the banner
         answer_parts = render_answer_parts(run.answer, context)
-    groups = group_by_supervisor(run.steps)
     return render_template(
         "show/templates/run.html",
         header=render_question_header(run),
         answer_banner=render_answer_banner(state),
         answer_parts=answer_parts,
         flow_strip=render_pipeline(state),
-        steps=_render_steps(groups, None, 0, state, context, blamed_step),
+        view=sys.modules[__name__],
+        state=state,
+        context=context,
+        groups=group_by_supervisor(run.steps),
+        blamed_step=blamed_step,
+        render_row_badge=render_row_badge,
+        render_step_time=render_step_time,
         waterfall=render_waterfall(run.steps, run.calls),
     )
 
@@ -125,66 +129,10 @@ def render_answer_banner(state: RunState) -> Html:
         is_long=len(answer.headline) > MAX_LARGE_CHARS,
         label=answer.label,
         details=answer.small_text(MAX_BANNER_CHARS),
-        right_answer=_render_right_answer(state.run, state.answer),
+        right_answer=state.run.right_answer,
+        answer=state.answer,
+        max_chars=MAX_BANNER_CHARS,
     )
-
-
-def _render_right_answer(run: Run, answer: Answer | None) -> Html:
-    """Render what is known to be the right answer of a run; nothing if it is not known.
-
-    Values that have the same name as other ones in ``answer`` are told apart from these.
-    """
-    if run.right_answer is None or not run.right_answer.labels:
-        return Html()
-    label = muted_text("the right answer is ")
-    right_text = shorten(run.right_answer.text_beside(answer), MAX_BANNER_CHARS)
-    text = tag("b", right_text, class_="right")
-    return div("", label, text)
-
-
-def _render_steps(
-    groups: Mapping[str | None, Sequence[Step]],
-    supervisor: str | None,
-    depth: int,
-    state: RunState,
-    context: RenderContext,
-    blamed_step: str,
-) -> list[Html]:
-    """Render the steps of one supervisor as lines that expand to the step, and to those it supervises.
-
-    ``groups`` are the steps by the key of their supervisor; those at the top stand under None. A
-    step that failed, the one with the key ``blamed_step``, which is marked, and a supervisor at the
-    top are expanded at once. ``depth`` is the number of supervisors above the steps.
-    """
-    rendered = []
-    calls = state.run.calls
-    for step in groups.get(supervisor, ()):
-        supervised = _render_steps(groups, step.key, depth + 1, state, context, blamed_step)
-        kind = displayed_agent_kind(state.run, step.agent)
-        inputs = _render_input_table(step)
-        line = render_template(
-            "show/templates/run_step.html",
-            step=step,
-            is_blamed=step.key == blamed_step,
-            depth=depth,
-            kind=kind,
-            is_silent=skipped_model(step, kind),
-            state_badge=render_row_badge(step, state.step_state(step.key), False),
-            duration=render_step_time(step),
-            body=render_step_body(step, context, calls, inputs, supervises=bool(supervised)),
-            supervised_steps=supervised,
-        )
-        rendered.append(line)
-    return rendered
-
-
-def _render_input_table(step: Step) -> Html:
-    """Render the inputs of a step as a table: the name of each, and its value in one line."""
-    rows = []
-    for name, value in step.inputs.items():
-        line = tag("bdi", one_line(value))
-        rows.append((display_name(name), line))
-    return table((), rows)
 
 
 ORIGIN_TEXTS = {"record": "from the record", "live": "live"}
@@ -323,15 +271,7 @@ def render_step_notes(step: Step | None) -> Html:
 
     The failure comes last.
     """
-    if step is None:
-        return Html()
-    notes = [note(text, level="calm") for text in step.notes]
-    if step.error:
-        failed = tag("b", "Failed. ")
-        notes.append(note(failed, step.error, level="bad"))
-    if not notes:
-        return Html()
-    return div("body notes", *notes)
+    return render_template("show/templates/step_notes.html", step=step)
 
 
 # Inputs
@@ -444,16 +384,13 @@ def render_new_replies(asked: NewReplies, context: RenderContext) -> Html:
 
     A reply that is equal to the recorded one says so.
     """
-    parts = []
-    for number, reply in enumerate(asked.replies, 1):
-        label = state_badge("ok", f"reply {number}")
-        if reply.text == asked.before:
-            label = state_badge("ok", f"reply {number}, as in the record")
-        cost = _describe_cost(reply.model, reply, reply.seconds)
-        head = div("row", label, muted_text(cost))
-        text = render(reply.text, context)
-        parts.append(div("stack tight", head, text))
-    return div("stack", *parts)
+    return render_template(
+        "show/templates/new_replies.html",
+        asked=asked,
+        context=context,
+        render=render,
+        describe_cost=_describe_cost,
+    )
 
 
 def render_notice(notice: DataNotice) -> Html:
