@@ -32,10 +32,10 @@ from kgwb.run.agents import View
 from kgwb.run.answers import Answer, Candidate, Link, RetrievedCandidates
 from kgwb.run.ask import get_names_in_rows
 from kgwb.run.steps import Step
-from kgwb.show.html import MAX_ROWS, Html, div, join, muted_text, render_template, table, tag
+from kgwb.show.html import MAX_ROWS, Html, div, join, muted_text, render_template, tag
 from kgwb.show.terms import RenderContext, render_cell, render_triples
 from kgwb.terms import DisplayNames, Iri, Triple, name_from_iri
-from kgwb.text import pluralize, shorten
+from kgwb.text import shorten
 
 IriNames = tuple[tuple[Iri, str], ...]
 """Display names of IRIs."""
@@ -541,23 +541,13 @@ def render_query_result(executed: QueryResult, context: RenderContext) -> Html:
     The columns are headed by the variables. It is said if the row limit cut the result, and how
     many rows are not shown.
     """
-    if executed.ask_result is not None:
-        ask_result = tag("b", str(executed.ask_result).lower())
-        return div("", ask_result, muted_text(" (ASK)"))
-    context = context.with_names(executed.names)
-    result = executed.rows
-    rows = []
-    for row in result.rows[:MAX_ROWS]:
-        cells = [render_cell(term, context) for term in row]
-        rows.append(cells)
-    headings = [f"?{variable}" for variable in result.variables]
-    number = len(result.rows)
-    count = tag("b", pluralize(number, "row"))
-    remark = ""
-    if result.cut:
-        remark = "; the result was cut there by the row limit"
-    head = div("", count, remark)
-    return join(head, table(headings, rows, total=number))
+    return render_template(
+        "show/templates/query_result.html",
+        executed=executed,
+        result=executed.rows,
+        context=context.with_names(executed.names),
+        render_cell=render_cell,
+    )
 
 
 def edit_candidate_query(query: CandidateQuery, sparql: str) -> CandidateQuery:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from types import SimpleNamespace
 from typing import NamedTuple
@@ -21,17 +22,14 @@ from kgwb.kg.survey_records import (
 from kgwb.show.html import (
     Html,
     collapsible,
-    join,
-    join_with,
     join_with_dots,
     omitted_count,
     render_template,
     static_page,
-    tag,
 )
 from kgwb.show.terms import RenderContext, curie_text, render_curie, texts_by_iri
 from kgwb.terms import DisplayNames, format_term, local_part, name_from_iri
-from kgwb.text import and_more, list_first, pluralize, shorten, tell_apart
+from kgwb.text import list_first, pluralize, shorten, tell_apart
 
 MAX_CLASSES = 40
 """Classes that are shown with their predicates. Of smaller ones the name and the size are shown."""
@@ -129,6 +127,8 @@ def render_classes(
         rows.append(_class_row(survey, found_class, context, descriptions, is_first))
     return render_template(
         "show/templates/survey_classes.html",
+        view=sys.modules[__name__],
+        names=context.names,
         rows=rows,
         largest=max((each.total for each in survey.classes), default=0) or 1,
         smaller_classes=[_name_and_size(smaller.surveyed) for smaller in found[MAX_CLASSES:]],
@@ -287,25 +287,9 @@ def _property_row(
         share=share,
         percent=format_percent(prop.things, subject_count or 1),
         counts=f"{prop.things:,} of {subject_count:,}",
-        details=_render_value_sorts(prop, context),
+        prop=prop,
+        sort_names=_name_sorts(prop.values[:MAX_VALUE_TYPES], context),
     )
-
-
-def _render_value_sorts(prop: PropertySurvey, context: RenderContext) -> Html:
-    """Render the first MAX_VALUE_TYPES sorts of values of a predicate, each with examples.
-
-    After them it is said how many more sorts there are, and how many triples lead to an IRI that
-    the graph says nothing about.
-    """
-    shown = prop.values[:MAX_VALUE_TYPES]
-    names = _name_sorts(shown, context)
-    parts: list[object] = []
-    for values, name in zip(shown, names, strict=True):
-        parts.append(_render_values(values, name, context))
-    parts.append(and_more(len(prop.values) - MAX_VALUE_TYPES))
-    if prop.bare:
-        parts.append(f"{prop.bare:,} lead to IRIs without triples")
-    return join_with_dots(*parts)
 
 
 def _name_sorts(sorts: Sequence[ValueSurvey], context: RenderContext) -> list[str]:
@@ -327,30 +311,9 @@ def _name_sorts(sorts: Sequence[ValueSurvey], context: RenderContext) -> list[st
     return list(names.values())
 
 
-def _render_values(values: ValueSurvey, name: str, context: RenderContext) -> Html:
-    """Render a sort of values by its name with examples: "decimal: 7 … 30.5", "Port 2: Genoa".
-
-    The number of triples is only shown for IRIs. The examples are all values, if the survey has
-    all; the least and the greatest of numbers and dates; else the first MAX_EXAMPLES.
-    """
-    head = tag("bdi", name)
-    if values.sort in ("class", "IRI"):
-        head = join(head, f" {values.triples:,}")
-    examples = []
-    for term in values.examples:
-        text = shorten_name(format_term(term, context.names))
-        examples.append(tag("bdi", text))
-    if values.whole:
-        return join(head, ": ", join_with(", ", examples))
-    if not examples:
-        return head
-    has_language = "@" in values.sort
-    is_ordered = values.sort not in UNORDERED_SORTS and not has_language
-    if is_ordered and len(examples) > 1:
-        least, greatest = examples[:2]
-        return join(head, ": ", least, " … ", greatest)
-    first_examples = join_with(", ", examples[:MAX_EXAMPLES])
-    return join(head, ": ", first_examples, ", …")
+def is_ordered(sort: str) -> bool:
+    """Return whether a sort of values has a least and a greatest one, as numbers and dates have."""
+    return sort not in UNORDERED_SORTS and "@" not in sort
 
 
 def _sort_name(values: ValueSurvey, names: DisplayNames) -> str:
