@@ -110,7 +110,7 @@ class FoundClass(NamedTuple):
 
 
 def render_classes(
-    survey: Survey, context: RenderContext, search_text: str, *, expand_largest: bool
+    survey: Survey, context: RenderContext, search_text: str, *, expand_largest: bool = False
 ) -> Html:
     """Render the classes of a survey that a search finds, each collapsed; all for an empty text.
 
