@@ -306,7 +306,7 @@ class Session(Worker):
             self.run.edit_reply(key, text, number)
         self.notify()
 
-    def save_prompt(self, name: str, text: str, folder: str) -> str:
+    def save_prompt(self, name: str, text: str, folder: str = "") -> str:
         """Write a prompt to its file, and use it in this run. Returns the path of the file.
 
         The file is in ``folder``, if given; else it is where ``Prompts.save`` writes it. If the run
