@@ -59,11 +59,6 @@ class RightAnswer:
     labels: Mapping[str, str] = field(default_factory=dict)
     """The label of each right value, by the value as question files write it."""
 
-    @property
-    def text(self) -> str:
-        """The first right values in one line."""
-        return self.text_beside(None)
-
     def text_beside(self, answer: Answer | None) -> str:
         """Return the first right values in one line, to be shown beside an answer.
 
