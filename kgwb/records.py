@@ -365,9 +365,10 @@ def copy_containers(value: Any) -> Any:
         return copied
     if type(value) is list:
         return [copy_containers(part) for part in value]
-    if type(value) is tuple and any(isinstance(part, list | dict) for part in value):
-        return tuple(map(copy_containers, value))
-    if isinstance(value, BaseModel):
+    if type(value) is tuple:
+        if any(isinstance(part, list | dict) for part in value):
+            return tuple(map(copy_containers, value))
+    elif isinstance(value, BaseModel):
         parts = {name: copy_containers(part) for name, part in vars(value).items()}
         return value.model_copy(update=parts)
     return value

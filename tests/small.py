@@ -193,7 +193,8 @@ class Alone(System):
 
     def __init__(self, work: Callable[[Run], Any], of: System = CHATTY) -> None:
         super().__init__("alone", self._work, ())
-        self.work, self.result, self.agents, self.settings = work, None, of.agents, of.settings
+        self.work, self.result, self.settings = work, None, of.settings
+        self.agents, self.specs_by_name = of.agents, of.specs_by_name
 
     def _work(self, question: Question, dialogue: Dialogue, run: Run) -> Answer:
         self.result = self.work(run)

@@ -64,7 +64,7 @@ def run_health_checks(source: str, model: str, system: str = "") -> Iterator[Hea
         try:
             wanted = resolve_system(system)
             yield HealthCheck("system", True, f"{wanted.name}, from {wanted.origin or 'kgwb'}")
-            is_pipeline = any(spec.name == ANSWER_AGENT for spec in wanted.agents)
+            is_pipeline = ANSWER_AGENT in wanted.specs_by_name
         except KgwbError as exc:
             yield HealthCheck("system", False, exc.message, exc.hint)
     for name, check in (

@@ -390,7 +390,7 @@ def check_stored_answer(task: Task, stored: StoredAnswer) -> str:
 def find_first_agent(run: Run, steps: Iterable[str]) -> str:
     """Return the agent that comes first in the order of a run's system, of those of some steps; "" without any."""
     agents = set(map(agent_of_key, steps))
-    for spec in run.system.agents:
-        if spec.name in agents:
-            return spec.name
+    for name in run.system.specs_by_name:
+        if name in agents:
+            return name
     return ""

@@ -318,6 +318,7 @@ class System:
             )
         self.agents: tuple[AgentSpec, ...] = tuple(function.spec for function in all_given)
         """Every agent in flow order."""
+        self.specs_by_name = {spec.name: spec for spec in self.agents}
         self._role_by_agent: dict[str, str] = {}
         for role, agent_names in self.roles.items():
             for agent_name in agent_names:
@@ -381,10 +382,9 @@ class System:
         Raises SettingError, which lists the agents, if the system has no such agent.
         """
         name = agent_of_key(key)
-        for spec in self.agents:
-            if spec.name == name:
-                return spec
-        known = ", ".join(spec.name for spec in self.agents)
+        if name in self.specs_by_name:
+            return self.specs_by_name[name]
+        known = ", ".join(self.specs_by_name)
         raise SettingError(
             f"the system {self.name} has no agent {name!r}",
             hint=f"name one of its agents: {known}",

@@ -93,6 +93,8 @@ class Engine:
     execution: Execution
     """The latest execution; before the first one, one that has not begun."""
 
+    _executing_kg: RecordedGraph | None = None
+    """``kg`` while the run is executed."""
     _has_edits = False
     """Whether a person has changed something, so that other calls than the recorded are expected."""
 
@@ -111,10 +113,10 @@ class Engine:
     def kg(self) -> RecordedGraph:
         """The graph. Everything that is asked of it is recorded.
 
-        If the run kept it, each would keep the other, and a run that nobody needs any more would
-        stay until Python looks for garbage.
+        The run keeps it only while it is executed. Otherwise each would keep the other, and a run that
+        nobody needs any more would stay until Python looks for garbage.
         """
-        return self.graph.with_recorder(self.call)
+        return self._executing_kg or self.graph.with_recorder(self.call)
 
     # The latest execution
 

@@ -246,9 +246,8 @@ class Execution:
 
         The agent itself may be another one with the same name.
         """
-        for listed in self.system.agents:
-            if listed.name == spec.name:
-                return
+        if spec.name in self.system.specs_by_name:
+            return
         system = self.system.name
         raise SettingError(
             f"{spec.name} is not among the agents of {system}, which called it",

@@ -41,9 +41,8 @@ def watch_requests() -> None:
     if not any(isinstance(finder, _PatchingFinder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _PatchingFinder())
     for name in PATCHES:
-        library = sys.modules.get(name)
-        if library is not None:
-            _patch(name, library)
+        if name not in _patched and name in sys.modules:
+            _patch(name, sys.modules[name])
 
 
 def _patch(name: str, library: Any) -> None:

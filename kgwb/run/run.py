@@ -117,7 +117,7 @@ class Setup:
         other system's profile of the same name.
         """
         users = {"", *system.roles}  # "" is for all without their own
-        users.update(spec.name for spec in system.agents)
+        users.update(system.specs_by_name)
         models = {user: model for user, model in self.models.items() if user in users}
         all_changes = self.settings.changes_from_profile()
         changes = system.settings.select_known(all_changes)
@@ -353,8 +353,10 @@ class Run(Engine):
             self.execution = Execution(
                 self.system, self.record, self.listeners, stop_condition, cancel, earlier_steps
             )
+            self._executing_kg = self.graph.with_recorder(self.call)
             yield self.execution
         finally:
+            self._executing_kg = None
             self._executing_lock.release()
 
     def _append_end(self) -> None:

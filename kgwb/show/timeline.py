@@ -130,9 +130,9 @@ def timeline_rows(state: RunState) -> list[TimelineRow]:
     rows = [TimelineRow(step.key, step, depths[step.key]) for step in steps]
     agents_with_steps = {step.agent for step in steps}
     system = state.run.system
-    for spec in system.agents:
-        if spec.name not in agents_with_steps:
-            _insert_agent(rows, spec.name, system)
+    for name in system.specs_by_name:
+        if name not in agents_with_steps:
+            _insert_agent(rows, name, system)
     return rows
 
 
@@ -144,7 +144,7 @@ def _insert_agent(rows: list[TimelineRow], agent: str, system: System) -> None:
     row before it.
     """
     supervisors = _supervisors_by_agent(system)
-    flow_order = [spec.name for spec in system.agents]
+    flow_order = list(system.specs_by_name)
     place = flow_order.index(agent)
     previous = -1
     for position in _sibling_positions(rows, agent, supervisors):
