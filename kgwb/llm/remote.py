@@ -710,7 +710,9 @@ class RemoteModel(ChatModel):
         if name in ("ReadTimeout", "WriteTimeout", "TimeoutError"):
             return RequestFailure("timeout")
         if isinstance(error, transport_errors()):
-            kind = "broken" if name in BROKEN_CONNECTIONS else "connection"
+            kind: Literal["broken", "connection"] = "connection"
+            if name in BROKEN_CONNECTIONS:
+                kind = "broken"
             return RequestFailure(kind, str(error) or name, is_transient=True)
         if not isinstance(error, json.JSONDecodeError):
             return RequestFailure("nonsense", str(error))
