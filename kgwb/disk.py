@@ -16,7 +16,7 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from kgwb.errors import InputError
+from kgwb.errors import InputError, KgwbError
 from kgwb.network import read_body
 
 __version__ = "0.1.0"
@@ -69,13 +69,15 @@ def cache_dir() -> Path:
 
 
 @contextmanager
-def os_errors_as_input_error(problem: str, hint: str) -> Iterator[None]:
-    """Raise InputError, "PROBLEM: the reason", in place of an OSError of the code inside."""
+def os_errors_as_input_error(
+    problem: str, hint: str, error: type[KgwbError] = InputError
+) -> Iterator[None]:
+    """Raise ``error``, "PROBLEM: the reason", in place of an OSError or UnicodeError of the code inside."""
     try:
         yield
-    except OSError as exc:
-        reason = exc.strerror or exc
-        raise InputError(f"{problem}: {reason}", hint=hint) from exc
+    except (OSError, UnicodeError) as exc:
+        reason = getattr(exc, "strerror", None) or exc
+        raise error(f"{problem}: {reason}", hint=hint) from exc
 
 
 def check_regular_file(path: Path) -> Path:

@@ -576,12 +576,15 @@ def encode_data(data: Any) -> str:
         return encode_compact(data)
 
 
-def describe_validation_error(error: ValidationError) -> str:
+def describe_validation_error(error: Exception) -> str:
     """Return the first MAX_SHOWN_PROBLEMS problems that pydantic found in data, in one line.
 
     For example "triples.0.subject: Field required; triples.1: Input should be an object in braces".
-    A problem of the data as a whole has no place before it.
+    A problem of the data as a whole has no place before it. Of any other error, return its text, or
+    the reason that the system gives: "No such file or directory".
     """
+    if not isinstance(error, ValidationError):
+        return str(getattr(error, "strerror", None) or error)
     problems = []
     for details in error.errors(include_url=False)[:MAX_SHOWN_PROBLEMS]:
         problem = details["msg"].removeprefix("Value error, ")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import numpy
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field
 
 from kgwb import disk
 from kgwb.errors import InputError
@@ -124,9 +124,7 @@ def load_prices(path: str | Path | None = None) -> Prices:
         data["file"] = str(path)
         return Prices.model_validate(data)
     except (OSError, ValueError, RecursionError) as exc:
-        problem: object = exc
-        if isinstance(exc, ValidationError):
-            problem = describe_validation_error(exc)
+        problem = describe_validation_error(exc)
         hint = f"name a table with --prices that has the form of {DEFAULT_PRICES_FILE}"
         raise InputError(f"cannot read the price table {path}: {problem}", hint=hint) from exc
 

@@ -206,7 +206,7 @@ def _parse_entry(read: ReadEntry, entry: object, number: int, place: str) -> lis
             questions = [question.model_copy(update=changes) for question in questions]
         return questions
     except ValueError as exc:
-        problem = describe_validation_error(exc) if isinstance(exc, ValidationError) else exc
+        problem = describe_validation_error(exc)
         hint = "correct this entry of the file, or remove it"
         if exc is not entry:
             hint += f"; {SUPPORTED_FORMATS}"
@@ -584,13 +584,11 @@ def _read_file(path: Path) -> _QuestionFile:
     first line that is an object. Entries are numbered from 1, own ones by their lines. Raises
     InputError for a file that is empty, or in none of the formats, or not in UTF-8.
     """
-    try:
+    with disk.os_errors_as_input_error(
+        f"cannot read the file of questions {path}",
+        "check the path, that you may read the file, and that it is saved as UTF-8",
+    ):
         text = disk.read_text(path, "utf-8-sig")
-    except (OSError, UnicodeDecodeError) as exc:
-        raise InputError(
-            f"cannot read the file of questions {path}: {exc}",
-            hint="check the path, that you may read the file, and that it is saved as UTF-8",
-        ) from exc
     lines = []
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():

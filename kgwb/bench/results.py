@@ -298,9 +298,7 @@ def parse_json_lines(path: Path, parse: Callable[[Any], T], problem: str, hint: 
         for number, data in disk.read_json_lines(path):  # noqa: B007  # for the error
             yield parse(data)
     except ValueError as exc:
-        reason: object = exc
-        if isinstance(exc, ValidationError):
-            reason = describe_validation_error(exc)
+        reason = describe_validation_error(exc)
         if isinstance(exc, disk.NotJsonError):
             number = exc.line_number
         place = f"{path}, line {number}"
@@ -462,7 +460,8 @@ def read_results(folder: str | Path) -> tuple[JsonObject, list[BenchRow]]:
         inside = sorted(str(file.parent) for file in folder.glob(f"*/{CONFIG_FILE}"))
         if inside:
             hint = f"name a folder in it that has results: {', '.join(inside[:9])}"
-        raise InputError(f"{folder} has no results of a benchmark: {exc}", hint=hint) from exc
+        reason = describe_validation_error(exc)
+        raise InputError(f"{folder} has no results of a benchmark: {reason}", hint=hint) from exc
     file = RowFile(folder / RESULTS_FILE, writable=False)
     return config, list(file.rows.values())
 

@@ -10,8 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
-from pydantic import ValidationError
-
 from kgwb import disk
 from kgwb.cli.arguments import (
     EXIT_FAILED,
@@ -243,7 +241,7 @@ def load_history(workbench: Workbench, path: Path) -> None:
         data = json.loads(disk.read_text(path))
         entries = from_data(data, list[str | Turn])
     except (OSError, ValueError, RecursionError) as exc:
-        problem = describe_validation_error(exc) if isinstance(exc, ValidationError) else exc
+        problem = describe_validation_error(exc)
         raise InputError(
             f"cannot use the history {path}: {problem}", hint=f"write it as {HISTORY_FORM}"
         ) from exc

@@ -19,7 +19,7 @@ from rdflib.namespace import DCTERMS, FOAF, OWL, RDF, RDFS, SKOS
 from kgwb import disk
 from kgwb.errors import SettingError
 from kgwb.network import MAX_TIMEOUT_S
-from kgwb.records import from_data, frozen, to_data
+from kgwb.records import describe_validation_error, from_data, frozen, to_data
 from kgwb.terms import Iri, Term, Triple, Triples, split_iri
 
 AnswerKind = Literal["list", "count", "boolean"]
@@ -229,7 +229,7 @@ def load_vocabulary(name: str) -> Vocabulary:
         value = first["input"]
         problem = f"{message} in {place}: {value!r}"
     except (OSError, ValueError, RecursionError) as error:
-        problem = str(error)
+        problem = describe_validation_error(error)
     raise SettingError(f"the vocabulary {name} cannot be used: {problem}", hint=hint)
 
 

@@ -30,7 +30,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from functools import cache, partial
 from itertools import islice
 from math import inf
@@ -300,16 +300,11 @@ def _find_rdf_files(path: Path) -> tuple[dict[Path, RdfFormat], dict[Path, FileK
     return formats, left_out
 
 
-@contextmanager
-def _reading(file: Path) -> Iterator[None]:
+def _reading(file: Path) -> AbstractContextManager[None]:
     """Raise GraphFileError in place of an OSError while a file is read."""
-    try:
-        yield
-    except OSError as error:
-        raise GraphFileError(
-            f"{file} cannot be read: {error.strerror}",
-            hint="check that it is there, and that you may read it",
-        ) from error
+    return disk.os_errors_as_input_error(
+        f"{file} cannot be read", "check that it is there, and that you may read it", GraphFileError
+    )
 
 
 def _read_prefixes(files: Sequence[Path]) -> dict[str, str]:
@@ -892,14 +887,13 @@ def parse_as_nquads(
     after ``timeout_s``, and GraphError if no process can be started.
     """
     jobs = [_parser_job(source, max_counted_bytes) for source in sources]
-    try:
+    with disk.os_errors_as_input_error(
+        "the process that parses RDF cannot be started",
+        "if memory or processes are short, close other programs; if too many files are open, "
+        "restart the kernel of the notebook, or give the command again",
+        GraphError,
+    ):
         process = subprocess.Popen(PARSER_COMMAND, stdin=PIPE, stdout=PIPE, stderr=PIPE)
-    except OSError as error:
-        raise GraphError(
-            f"the process that parses RDF cannot be started: {error}",
-            hint="if memory or processes are short, close other programs; if too many files are open, "
-            "restart the kernel of the notebook, or give the command again",
-        ) from error
     with process:
         assert process.stdin and process.stdout and process.stderr
         report: JsonObject = {"source": 0}

@@ -405,13 +405,12 @@ class Prompts:
         if text is not None:
             return text
         path, status = self._find_file(name)
-        try:
+        with disk.os_errors_as_input_error(
+            f"cannot read the prompt file {path}",
+            "check that you may read it, and save it as UTF-8",
+            PromptError,
+        ):
             return _read_version(str(path), status.st_ino, status.st_mtime_ns, status.st_size)
-        except (OSError, UnicodeDecodeError) as exc:
-            raise PromptError(
-                f"cannot read the prompt file {path}: {exc}",
-                hint="check that you may read it, and save it as UTF-8",
-            ) from exc
 
     def _text_in_code(self, name: str) -> str | None:
         """Return the text that the system has for a prompt in its code; None without one.
@@ -456,13 +455,12 @@ class Prompts:
             )
         else:
             path = self.path(name)
-        try:
+        with disk.os_errors_as_input_error(
+            f"cannot write {path}",
+            "free some space, or use a folder of your own: Workbench(..., prompts='my_prompts')",
+            PromptError,
+        ):
             _replace_file(path, text)
-        except (OSError, UnicodeEncodeError) as exc:
-            raise PromptError(
-                f"cannot write {path}: {exc}",
-                hint="free some space, or use a folder of your own: Workbench(..., prompts='my_prompts')",
-            ) from exc
         return path
 
     def with_text(self, name: str, text: str) -> Prompts:

@@ -12,7 +12,7 @@ import os
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -414,10 +414,8 @@ class RunFile:
         """
         self._refuse_gzip()
         self._unwritten += entry + "\n"
-        try:
+        with self._write_errors():
             self._file.append(self._unwritten)
-        except OSError as exc:
-            raise self._write_error(exc) from exc
         self._unwritten = ""
 
     def create(self, entries: Iterable[str]) -> bool:
@@ -428,10 +426,8 @@ class RunFile:
         """
         self._refuse_gzip()
         lines = "".join(f"{entry}\n" for entry in entries)
-        try:
+        with self._write_errors():
             return self._file.create(lines)
-        except OSError as exc:
-            raise self._write_error(exc) from exc
 
     def write(self, entries: Iterable[str]) -> None:
         """Write a new file with these entries, given as JSON, or replace a run file by it.
@@ -440,7 +436,7 @@ class RunFile:
         if there is a file of another kind, which is not changed.
         """
         self._refuse_gzip()
-        try:
+        with self._write_errors():
             if self._is_other_file():
                 raise RunFileError(
                     f"the run was not saved: {self.path} exists and is not a kgwb run file",
@@ -448,8 +444,6 @@ class RunFile:
                 )
             lines = (f"{entry}\n" for entry in entries)
             disk.write_atomically(self.path, lines, "surrogatepass")
-        except OSError as exc:
-            raise self._write_error(exc) from exc
 
     def entries(self, damaged: list[int] | None = None) -> Iterator[JsonObject]:
         """Yield the entries of the file, the header first.
@@ -529,11 +523,12 @@ class RunFile:
                 hint="give a name without .gz, and gzip the file when the run has ended",
             )
 
-    def _write_error(self, error: OSError) -> RunFileError:
-        """Return, without raising it, the error of a file that cannot be written."""
-        return RunFileError(
-            f"cannot write the run to {self.path}: {error.strerror or error}",
-            hint="free some space or save elsewhere; what is in memory is not lost",
+    def _write_errors(self) -> AbstractContextManager[None]:
+        """Raise RunFileError if the code inside cannot write the file."""
+        return disk.os_errors_as_input_error(
+            f"cannot write the run to {self.path}",
+            "free some space or save elsewhere; what is in memory is not lost",
+            RunFileError,
         )
 
 

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from kgwb import disk
 from kgwb.background import POLL_INTERVAL_S, shielded
@@ -504,9 +504,7 @@ class Run(Engine):
             return from_data(data, output_type)
         except (ValueError, TypeError) as exc:
             type_name = getattr(output_type, "__name__", str(output_type))
-            problem = str(exc)
-            if isinstance(exc, ValidationError):
-                problem = describe_validation_error(exc)
+            problem = describe_validation_error(exc)
             hint = f"give a {type_name}, or its fields as JSON data"
             if is_dataclass(output_type):
                 field_names = ", ".join(field.name for field in fields(output_type))
