@@ -466,8 +466,8 @@ def expand_node(kg: Graph, subgraph: Subgraph, node: Term, max_triples: int = 20
 
     They are in both directions. Predicates take turns, so that each is shown; those that the
     graph's vocabulary excludes are left out. The node's note says how many triples were found and
-    shown, and blank nodes are described. One query is sent, one for blank nodes if there are any, and
-    one request for names.
+    shown. Blank nodes of a file are described by what they have. One query is sent, another one if there
+    are such, and one request for names.
 
     Raises SettingError for a literal or a blank node, and the GraphError of a query.
     """
@@ -490,8 +490,9 @@ def expand_node(kg: Graph, subgraph: Subgraph, node: Term, max_triples: int = 20
     if node in nodes:
         nodes[node] = replace(nodes[node], expansion_note=note)
     new_terms = [term for term in end_terms(chosen) if term not in nodes]
-    described = read_nodes(kg, chosen, texts_by_iri(names_of_terms(kg, chosen))).display_names()
-    names = texts_by_iri(described.items())
+    names = texts_by_iri(names_of_terms(kg, chosen))
+    if not kg.remote:  # an endpoint may name other blank nodes so in its next result
+        names = texts_by_iri(read_nodes(kg, chosen, names).display_names().items())
     roles = _same_roles(Role("neighbour"), new_terms, chosen)
     added = _make_subgraph(new_terms, chosen, names, roles)
     return replace(
