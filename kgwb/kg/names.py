@@ -401,6 +401,9 @@ def _compare_numbers_and_words(first: _Parts, second: _Parts) -> Likeness:
     if not any(reading in readings for reading in first.readings_of_numbers):
         return Likeness("different", "a number")
     if first.joined == second.joined:
+        with_apostrophe = ["'" in "".join(each.tokens) for each in (first, second)]
+        if with_apostrophe[0] != with_apostrophe[1]:
+            return Likeness("near", "an apostrophe")
         return Likeness("near", "a hyphen or a space")
     return _compare_words(first.content_words, second.content_words)
 

@@ -131,6 +131,13 @@ point of contact | Was Otilia the point of contact for Sorin? | true
 trained by | Who is the trainer of Sorin? | Otilia
 trained by | Who is the trainer of Otilia? |
 trained by | Who trained Sorin? | Otilia
+sold by | Who was Sorin sold by? | Otilia
+sold to | Who was Sorin sold by? |
+sold to | Who was Sorin sold to? | Otilia
+sold to | Did Otilia sell Sorin? |
+sold to | What did Otilia sell? |
+lent to | By whom was Sorin lent? |
+rented from | Who was Sorin rented by? |
 works for | Who works for Otilia? | Sorin
 works for | Who works for Sorin? |
 sibling of | Who is the sibling of Otilia? | Sorin
@@ -252,6 +259,7 @@ CLINIC = """
 :unit :headNurse :dee . :dee a :Nurse ; rdfs:label "Dee Orr" ; :worksOn :ward .
 :eva a :Nurse ; rdfs:label "Eva Kos" ; :postedTo :unit .
 :ward rdfs:label "Pine Ward" ; :headNurse :eva .
+:visit a :Inspection ; :inspectedWard :ward ; :inspector :cy .
 :bo rdfs:label "Bo Lund" ; :referral :cy ; :shopOf :ana .
 :album rdfs:label "Paper Moon" ; :performer :ana ; :recordLabel :firm . :firm rdfs:label "Nord Discs" .
 """
@@ -270,6 +278,9 @@ Who is the doctor of Bo Lund? | Cy Berg | doctor
 Who runs the Burns Unit? | Ana Prus | runs
 Which nurses are on the Burns Unit? | Dee Orr | nurses
 Which nurse is the head nurse of the Burns Unit? | Dee Orr |
+Which nurses work on the Pine Ward? | Dee Orr |
+How many nurses work on the Pine Ward? | 1 |
+Did Cy Berg inspect the Pine Ward? | true |
 Who recorded Paper Moon? | Ana Prus | recorded
 Was Ana Prus a student at the Leiden School? | true | student
 Was Ana Prus a student of Cy Berg? | true |

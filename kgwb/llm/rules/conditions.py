@@ -29,6 +29,7 @@ from kgwb.llm.rules.words import (
     are_kin,
     have_rivals,
     kept_by_graph,
+    leads_elsewhere,
     lowercase_words,
     relation_phrase,
     stem,
@@ -381,6 +382,9 @@ def find_likely_value(
         [(text, name, value)] = kin  # "fixed" for "under repair"
     if have_rivals(said.values(), words_of(text)):
         return None
+    for _, other, _ in _find_valued(list(said.values()), None, kg):
+        if other not in text and text == value:
+            return None  # limestone is not marble
     doubt = f"“{phrase}” was read as “{text}”"
     return Condition(name, value, set(said), [doubt])
 
@@ -469,7 +473,7 @@ def find_condition(
         all_words = things is None or not text.size
         said = _positions_saying(name, words, all_words=all_words)
         kin = set() if said else _positions_of_kin(name, words)
-        if not (text.size or said or kin):
+        if not (text.size or said or kin) or leads_elsewhere(name, words):
             continue
         said = said or kin
         positions = {place for place in said if words[place] not in NON_CONTENT_WORDS}

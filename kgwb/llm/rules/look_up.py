@@ -60,6 +60,7 @@ from kgwb.llm.rules.words import (
     has_word_of_stem,
     have_rivals,
     have_same_relation,
+    leads_elsewhere,
     leads_to_agent,
     only,
     singularize,
@@ -306,7 +307,8 @@ class LookUp(QuestionWords):
         self.name = name
         self.vertices = vertices
         self.kg = kg
-        self.predicates = fetch_predicates(kg, vertices)
+        predicates = fetch_predicates(kg, vertices)
+        self.predicates = [each for each in predicates if not leads_elsewhere(each.name, words)]
 
     def read(self, last_question: Words) -> ParsedQuestion:
         """Return a reading of the question that the graph can answer, else the grammar's reading.
@@ -347,7 +349,7 @@ class LookUp(QuestionWords):
         facts = self.reading.facts
         has_one_fact = len(facts) == 1
         whole = self._find_compound() if len(facts) > 1 else self._find_inverse()
-        whole = self._find_number_of_people() or whole
+        whole = self._find_number_of_people() or whole or self._find_before_name()
         if whole is not None:
             return self._reading_of_predicate(whole)
 
@@ -419,6 +421,22 @@ class LookUp(QuestionWords):
         if "people" not in self.words or "many" not in self.words:
             return None
         return self._find_kin([each for each in self.predicates if each.has_only_numbers])
+
+    def _find_before_name(self) -> VertexPredicate | None:
+        """Return the only predicate to the name that stands right before it: nurses "work on" X; else None.
+
+        Else the head nurse of X would be a nurse, too.
+        """
+        place = self.words.index("")
+        said = [stem(word) for word in self.words[:place] if word not in en.DETERMINERS]
+        found = []
+        for predicate in self.predicates:
+            words = list(map(stem, words_of(predicate.name)))
+            is_joined = len(words) > 1 and words[-1] in en.PREPOSITIONS - {"of"}
+            if predicate.is_incoming and is_joined and said[-len(words) :] == words:
+                found.append(predicate)
+        is_single = len(self.reading.facts) == 1
+        return only(found) if is_single and self.asked_class() else None
 
     def _find_inverse(self) -> VertexPredicate | None:
         """Return the only predicate whose declared inverse is what a reading of one fact asks for, else None.

@@ -33,6 +33,7 @@ from kgwb.llm.rules.words import (
     singularize,
     stem,
     stems_of,
+    without_other_ends,
     words_of,
 )
 from kgwb.terms import Term, find_reached, local_part
@@ -381,7 +382,7 @@ def find_similar_predicates(relation: str, names: Names, embeddings: Embeddings)
 
     A name that is the relation, but for letter case, is returned alone. Names with other numbers
     than the relation are not like it: "p18" is another thing than "p1". Nor is one that only ends in
-    " by", too.
+    " by", too, or leads to another end than that.
 
     A name must have MIN_RELATION_SIMILARITY and be within SIMILARITY_TOLERANCE of the best one; the
     latter is not needed for IS_A_RELATION. If the relation is the time or place of an event, the
@@ -397,6 +398,7 @@ def find_similar_predicates(relation: str, names: Names, embeddings: Embeddings)
     same = [name for name in names if name.casefold() == searched]
     if same:
         return same
+    names = without_other_ends(relation, names)
     relation = relation.removesuffix(" by")
     names = _without_other_numbers(relation, names)
     event = without_time_and_place(relation)

@@ -125,6 +125,8 @@ ADDS_CONDITION = re.compile(
 )
 """A question that says something else of what it asks for: "which carpets did X weave and are red"."""
 CLAUSE_SIGNS = re.compile(r"[,;:.?!…–—][\"'”)]*\s+$|\s-+\s+$")
+WHETHER_ANY = "Are there any of these: "
+"""Before a question for several things it asks whether there are any."""
 MAX_OPENING_WORDS = 3
 """Words at the beginning of a clause of which one may be its question word: "and in which"."""
 
@@ -208,6 +210,9 @@ def _ground_truth(
             fact = (first.text, condition.predicate, condition.value)
             return reading._replace(facts=(fact,), target=first.text)
     predicates = fetch_predicates(kg, vertices)
+    if len(mentions) == 2:
+        second = {each.name for each in fetch_predicates(kg, vertices_of[mentions[1]])}
+        predicates = [each for each in predicates if each.name in second]
     read = _with_worded_direction(reading, question.tokens, mentions, predicates, embeddings)
     if len(mentions) == 1:
         return read
@@ -465,7 +470,7 @@ def can_be_answered(question: str, kg: Graph, embeddings: Embeddings) -> bool:
         unread = find_unread(question, kg, embeddings)
     except ModelError:
         return False
-    is_selection = unread.reasons or ADDS_CONDITION.search(question)
+    is_selection = unread.reasons or WHETHER_ANY in question or ADDS_CONDITION.search(question)
     if not is_selection and _has_relation(question, kg, embeddings):
         return True
     return _read_selection(question, kg, embeddings) is not None
@@ -494,7 +499,7 @@ def read_with_doubts(question: str, kg: Graph | None, embeddings: Embeddings) ->
     read = None
     if kg is not None and EACH_OF in question:
         read = _read_for_each(question, kg, embeddings)
-    elif kg is not None and ADDS_CONDITION.search(question):
+    elif kg is not None and ADDS_CONDITION.search(question.removeprefix(WHETHER_ANY)):
         read = _read_selection(question, kg, embeddings)
     elif kg is not None:
         read = _read_class(question, kg)
@@ -548,9 +553,15 @@ def _read_of_only(question: str, kg: Graph, embeddings: Embeddings) -> Read | No
 def _read_selection(question: str, kg: Graph, embeddings: Embeddings) -> Read | None:
     """Return a reading of a question for those of several things that are described; None for another question.
 
-    They are what a question about a name asks for, or the members of a class.
+    They are what a question about a name asks for, or the members of a class. After WHETHER_ANY it
+    is a yes-or-no question.
     """
-    return read_members(question, kg, embeddings) or _read_added_condition(question, kg, embeddings)
+    asked = question.removeprefix(WHETHER_ANY)
+    read = read_members(asked, kg, embeddings) or _read_added_condition(asked, kg, embeddings)
+    if read is None or asked == question:
+        return read
+    reading, unread = read
+    return reading._replace(kind="boolean"), unread
 
 
 def _names_things(question: str, kg: Graph) -> bool:
@@ -614,6 +625,8 @@ def _read_for_each(question: str, kg: Graph, embeddings: Embeddings) -> Read | N
             facts.append((unknown, relation, object_))
         targets.append(unknown)
         doubts += unread.doubts
+    if not facts:
+        return None
     return ParsedQuestion(tuple(facts), ", ".join(targets), "list"), Unread((), doubts)
 
 

@@ -767,6 +767,8 @@ for _first, _second in LEXICON["converses"].items():
         CONVERSES[_key] = (_first, _word in _first.split())
 LISTED_PHRASES = frozenset(phrase for phrase in RELATION_PHRASES.values() if " " in phrase)
 """Relations of the grammar that list names of several predicates: they name no ends."""
+AGENT_SIGNS = frozenset(("by", "did", "do", "does"))
+"""Words beside a verb and its agent."""
 NamedEnds = dict[tuple[str, str], bool]
 """For a "noun", or the "agent" of a verb by its stem, whether it is the subject of the triples.
 
@@ -828,6 +830,27 @@ def leads_to_agent(name: str) -> bool:
     """Return whether a relation leads from a thing to its maker or agent: "directed by", "author"."""
     last_word = words_of(name)[-1]
     return last_word == "by" or _is_agent_noun(singularize(last_word))
+
+
+def leads_elsewhere(name: str, words: Words) -> bool:
+    """Return whether a name leads to another end of a verb than words with its agent: "sold to", and "sold by"."""
+    verb, *end = words_of(name)
+    if end == ["to"]:
+        has_agent = not AGENT_SIGNS.isdisjoint(words) and "to" not in words
+    else:
+        has_agent = end == ["from"] and "by" in words  # whom X did learn from, X "learned from"
+    if not has_agent or not (verb.endswith("ed") or verb in IRREGULAR_FORMS):
+        return False
+    said = {word for word in words if stem(word) == stem(verb)}
+    return any(is_verb(word) or word in IRREGULAR_FORMS for word in said)  # an award is no verb
+
+
+def without_other_ends(relation: str, names: Iterable[str]) -> list[str]:
+    """Return the names that do not lead to another end of a verb than a relation of its agent: "sold by", "sell"."""
+    said = relation.split()
+    if len(said) == 1 and not _is_past(relation):  # did X sell
+        said.append("did")
+    return [name for name in names if not leads_elsewhere(name, said)]
 
 
 def find_named_ends(name: str) -> NamedEnds:

@@ -84,6 +84,18 @@ SELECTS_FROM_THEM = re.compile(
     re.I,
 )
 """The beginning of a question for some of the answers: "which of them are", "which is the oldest"."""
+ASKS_WHETHER_ANY = re.compile(
+    rf"(?:and )?({'|'.join(AUXILIARIES)}) any(?: one)? of (?:them|these|those)(?: \w+s)?(?= )", re.I
+)
+"""The beginning of a question whether something holds of any of the answers."""
+WHETHER_ANY = "Are there any of these: "
+"""Before a question for several things it asks whether there are any, see ``read_with_doubts``."""
+COUNTING_OPENING = re.compile(r"how many(?! of)", re.I)
+ASKS_WHICH_THEY_ARE = re.compile(
+    r"(and |but )?((which|who|what)( ones)?( (are|were) (they|these|those))?|(list|name) them)\W*",
+    re.I,
+)
+"""A question for what was counted."""
 ASKS_OF_EACH = re.compile(
     r"(who|whom|what|which|how many(?! of))\b(?!.* (of them|both|common|together)\b)", re.I
 )
@@ -95,6 +107,7 @@ DEFINITE_NOUN = re.compile(
     r"(?<!^who is )(?<!^what is )\b(the|this|that) (\w*[a-rt-z])\b(?! of\b)", re.I
 )
 """A thing that was named before, called by its class: "how long is the ferry", "that company"."""
+DEFINITE_OWNER = re.compile(r"\bthe (\w+)['’]s ([\w-]+)", re.I)
 PLACES = {
     "first": 0,
     "former": 0,
@@ -302,6 +315,8 @@ def rephrase_question(
     shortened = EACH_ALONE.sub("each of them", shortened)
     shortened = _name_what_is_called(shortened, dialogue, kg)
     shortened = ORDINAL_ONE.sub(lambda found: _find_answer_at(found[0], dialogue), shortened)
+    if shortened != question and OWNED_FRAGMENT.fullmatch(shortened) and shortened[:3] == "its":
+        shortened = f"What is {shortened}"  # a part of a thing is asked for, not asked about
     mentions = find_mentions(shortened, kg)
     tokens = tokenize(shortened)
     outside = set(range(len(tokens)))
@@ -343,8 +358,7 @@ def rephrase_question(
         rephrased = "".join(options[:1]) or rephrased
     if not pronouns and not mentions:
         # Without a topic an "and" at the beginning stays: it is not known what it goes on with.
-        rephrased = _insert_topic(rephrased, dialogue, kg, embeddings)
-        rephrased = question if rephrased == shortened else rephrased
+        rephrased = _insert_topic(rephrased, dialogue, kg, embeddings) or question
     rephrased = rephrased[:1].upper() + rephrased[1:]
     return {"question": rephrased}
 
@@ -378,11 +392,20 @@ def _select_from_answers(question: str, dialogue: Dialogue) -> str:
     """
     if not SUPERLATIVE.search(dialogue[-1]["question"]):
         question = ASKS_FOR_MOST.sub(r"which is \1", question)
-    selecting = SELECTS_FROM_THEM.match(question)
-    several = [turn for turn in dialogue if len(turn["answers"]) > 1]
-    if selecting is None or not several:
+    questions = [dialogue[-1]["question"]]
+    if COUNTING_OPENING.match(questions[0]) is None:
+        questions = [turn["question"] for turn in dialogue if len(turn["answers"]) > 1]
+    if not questions:
         return ""
-    asked: str = several[-1]["question"].rstrip("?!. ")
+    asked = COUNTING_OPENING.sub("Which", questions[-1].rstrip("?!. "))
+    if asked != questions[-1] and ASKS_WHICH_THEY_ARE.fullmatch(question):
+        return asked
+    whether = ASKS_WHETHER_ANY.match(question)
+    if whether:
+        return f"{WHETHER_ANY}{asked} and {whether[1].lower()}{question[whether.end() :]}"
+    selecting = SELECTS_FROM_THEM.match(question)
+    if selecting is None:
+        return ""
     if selecting["many"]:
         asked = _count_answers(asked)
         if not asked:
@@ -531,11 +554,13 @@ def _insert_topic(question: str, dialogue: Dialogue, kg: Graph, embeddings: Embe
 
     That is after "the film" or the like, or else, with " of " before the name, at the end, if the
     graph has what is asked for. Of several, the latest for which it does is taken. A question with
-    a superlative is about all things. A question stays as it is if nothing can be inserted.
+    a superlative is about all things. "" is returned if nothing can be inserted. "The
+    producer's phone" is that of the producer of the thing.
     """
+    question = DEFINITE_OWNER.sub(r"the \2 of the \1", question)
     match = INSERTION_POINT.search(question)
     if match is None or NO_TOPIC.search(question):
-        return question
+        return ""
     joint = match[0] or " of"
     for end in range(len(dialogue), 0, -1):
         for kind in ("thing", "person"):
@@ -544,7 +569,7 @@ def _insert_topic(question: str, dialogue: Dialogue, kg: Graph, embeddings: Embe
                 option = f"{question[: match.start()]}{joint} {name}{question[match.end() :]}"
                 if match[0] or can_be_answered(option, kg, embeddings):
                     return option
-    return question
+    return ""
 
 
 def _pronoun_kind(tokens: Sequence[Token], position: int) -> str:
@@ -615,6 +640,9 @@ def _find_referents(dialogue: Dialogue, kind: str, kg: Graph, pronoun: str = "")
         classes = fetch_classes_of_graph(kg).values()
         named = [name for name in about if name not in classes]  # of a class its members are meant
         topics = _select_fitting(named, kind, persons, own_kind, kg)
+        named_persons = [name for name in topics if find_kind(kg, name) == kind]
+        if kind == "person" and len(named_persons) > 1 and not answers:
+            return []
         counts = kind == "several" and turn["question"].casefold().startswith("how many")
         if counts and [find_kind(kg, name) for name in topics] == ["person"]:
             return []  # they are those who were counted
