@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import gc
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from threading import Event
 from weakref import WeakSet
 
 import pytest
 from rdflib import BNode, Literal, URIRef
 from small import films
+from tables import read_table
 
 from kgwb.kg import Graph
 from kgwb.kg.embeddings import Embeddings
@@ -48,14 +50,8 @@ BOATS = films("""
 
 
 @pytest.mark.parametrize(
-    ("word", "singular", "stemmed"),
-    [
-        ("cities", "city", "cit"), ("ties", "tie", "tie"), ("films", "film", "film"),
-        ("class", "class", "class"), ("gas", "gas", "gas"), ("conductor", "conductor", "conduct"),
-        ("built", "built", "build"), ("planning", "planning", "plan"), ("spelling", "spelling", "spell"),
-        ("born", "born", "bear"), ("births", "birth", "bear"), ("used", "used", "used"), ("passed", "passed", "pass"),
-    ],
-)  # fmt: skip
+    ("word", "singular", "stemmed"), read_table(Path(__file__).with_name("stems.jsonl"))
+)
 def test_a_word_has_a_singular_and_a_stem(word: str, singular: str, stemmed: str) -> None:
     assert (singularize(word), stem(word)) == (singular, stemmed)
 
@@ -101,14 +97,8 @@ def test_a_value_can_be_of_several_kinds(value: URIRef | BNode | Literal, kinds:
 
 
 @pytest.mark.parametrize(
-    ("question", "kind"),
-    [
-        ("when was it", "a time"), ("in which year was it", "a time"), ("how tall is it", "a number"),
-        ("how many are there", ""), ("where is it", "a place"), ("which city is it", ""),
-        ("who is it", "a person"), ("and whose is it", "a person"), ("tell me now who", ""),
-        ("what is it", ""),
-    ],
-)  # fmt: skip
+    ("question", "kind"), read_table(Path(__file__).with_name("asked_kinds.jsonl"))
+)
 def test_a_question_asks_for_a_kind_of_value(question: str, kind: str) -> None:
     assert asked_kind(question.split()) == kind
 
@@ -133,27 +123,7 @@ def test_predicates_are_like_a_relation(relation: str, names: str, similar: str)
 
 
 @pytest.mark.parametrize(
-    ("question", "names"),
-    [
-        ("Who is the captain of Sea Otter?", "Sea Otter"),
-        ("Weasel: who is its captain?", ""),
-        ("Where is the 3rd Quay of Hull?", "3rd Quay of Hull"),
-        ("3rd Quay is where?", "3rd Quay"),
-        ("where is the queen of the sound?", "queen of the sound"),
-        ("which boat is it?", ""),
-        ("When was Jo Frost I born?", "Jo Frost I"),
-        ("When was Jo Frost II born?", "Jo Frost II"),
-        ("かいこく is where?", "かいこく"),
-        ("Which boat of Jo Frost I can sail?", "Jo Frost"),
-        ("Who is Bo Hale (captain)?", "Bo Hale (captain)"),
-        ("Which otter sails with Jo Frost?", "Jo Frost"),
-        ("who sails with jo frost?", "jo frost"),
-        ("Who sails [the] old [boat]?", "the, boat"),
-        (
-            "Did Jo Frost sail the Sea Eagle and the River Eagle?",
-            "Jo Frost, Sea Eagle, River Eagle",
-        ),
-    ],
+    ("question", "names"), read_table(Path(__file__).with_name("found_names.jsonl"))
 )
 def test_names_are_found_in_a_question(question: str, names: str) -> None:
     assert ", ".join(mention.text for mention in find_mentions(question, BOATS)) == names

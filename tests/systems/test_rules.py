@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from rules_asked import check_metaqa, check_sample
 from small import films
+from tables import read_table
 
 from kgwb import Workbench, open_kg
 from kgwb.errors import ModelError
@@ -302,14 +303,7 @@ def test_the_critic_rewords_a_wrong_proposal() -> None:
 
 @pytest.mark.parametrize(
     ("question", "relations", "chosen"),
-    [
-        ("who directed [Echo]", ["directed by", "written by"], "directed by"),
-        ("films directed by [Ada]", ["~directed by", "~written by"], "~directed by"),
-        ("who influenced [Ada]", ["influenced by", "~influenced by"], "influenced by"),
-        ("who was influenced by [Ada]", ["influenced by", "~influenced by"], "~influenced by"),
-        ("who directed [Echo]", ["genre"], ""),
-        ("[Echo]", ["genre"], ""),
-    ],
+    read_table(Path(__file__).with_name("chosen_relations.jsonl")),
 )
 def test_a_relation_is_chosen_by_name_and_direction(
     question: str, relations: list[str], chosen: str
@@ -322,21 +316,8 @@ def test_a_relation_is_chosen_by_name_and_direction(
 
 
 @pytest.mark.parametrize(
-    ("question", "triples", "answers"),
-    [
-        ("who directed [Echo]", ["Echo|directed by|Ada", "Echo|directed by|Bo"], ["Ada", "Bo"]),
-        ("where was the director of [Echo] born", ["Echo|directed by|Ada"], []),
-        ("did Ada direct [Echo]", ["Echo|directed by|Ada"], []),
-        ("how many films did [Ada] direct", ["Ada|~directed by|Echo"], []),
-        ("how long is [Echo]", ["Echo|duration|90.5"], ["90.5"]),
-        ("how many films did [Ada] direct", ["Ada|~directed by|9.5.1"], []),
-        ("films with both [Ada] and [Bo]", ["Ada|~starring|Echo", "Bo|~starring|Echo", "Bo|~starring|Fog"],
-         ["Echo"]),
-        ("who directed [Echo]", ["Echo|genre|noir"], []),  # its only relation
-        ("who directed [Echo]", ["Echo|directed by|…|person|Ada"], ["Ada"]),
-        ("who is married to [Ada]", ["Ada|marriage|…|spouse|Bo", "Ada|marriage|…|year|1990"], ["Bo"]),
-    ],
-)  # fmt: skip
+    ("question", "triples", "answers"), read_table(Path(__file__).with_name("tried_answers.jsonl"))
+)
 def test_an_answer_is_tried(question: str, triples: list[str], answers: list[str]) -> None:
     split = [triple.split("|") for triple in triples]
     heads = dict.fromkeys(triple[0] for triple in split)
