@@ -1,9 +1,11 @@
 """QIR agent: the checks of the triples validator, the last resort, and the QIR of a reply."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from small import alone, qir
+from tables import read_table
 
 from kgwb.errors import OverrideError
 from kgwb.kg.base import AnswerKind
@@ -19,21 +21,7 @@ def extracted(*replies: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("question", "said", "kind"),
-    [
-        ("Is Dune by Lynch?", "list", "boolean"),
-        ("Were, by chance, both there?", "list", "boolean"),
-        ("In how many films did he act?", "list", "count"),
-        ("What is the number of seats?", "list", "count"),
-        ("Who directed Dune?", "boolean", "list"),
-        ("Could you name the film?", "list", "list"),
-        ("Does anyone know who directed Dune?", "boolean", "list"),
-        ("Does anyone in the cast speak Dutch?", "boolean", "boolean"),
-        ("Does anyone in the cast speak Dutch?", "list", "list"),
-        ("Has she any credits, and what are they?", "list", "list"),
-        ("Name the film.", "count", "count"),
-        ("", "list", "list"),
-    ],
+    ("question", "said", "kind"), read_table(Path(__file__).with_name("opening_words.jsonl"))
 )
 def test_the_kind_goes_by_the_opening_words(
     question: str, said: AnswerKind, kind: AnswerKind

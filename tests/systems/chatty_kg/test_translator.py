@@ -1,7 +1,10 @@
 """The translator: when it is asked, and what its replies become."""
 
+from pathlib import Path
+
 import pytest
 from small import alone
+from tables import read_table
 
 from kgwb import profile
 from kgwb.run.answers import Question
@@ -10,17 +13,7 @@ from kgwb.systems.chatty_kg import chat
 
 @pytest.mark.parametrize(
     ("question", "translate", "is_asked"),
-    [
-        ("Arrival director", "by_words", False),
-        ("Wrote Stephen King It?", "by_words", False),
-        ("What does Das Boot mean?", "by_words", False),
-        ("1984", "by_words", False),
-        ("Wer ist das?", "never", False),
-        ("Wer hat Arrival gedreht?", "by_words", True),
-        ("Qui est le réalisateur de Arrival ?", "by_words", True),
-        ("アライバルの監督は誰ですか", "by_words", True),
-        ("अराइवल का निर्देशन किसने किया", "by_words", True),
-    ],
+    read_table(Path(__file__).with_name("translated_questions.jsonl")),
 )
 def test_the_words_of_a_question_say_whether_it_is_translated(
     question: str, translate: str, is_asked: bool

@@ -2,10 +2,12 @@
 
 import re
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 import pytest
 from small import DOG, alone
+from tables import read_table
 
 from kgwb.errors import InvalidReplyError
 from kgwb.systems.dog.question import bracket_names, find_topic_entities
@@ -33,18 +35,7 @@ def test_all_names_get_brackets_in_the_spelling_of_the_question() -> None:
 
 
 @pytest.mark.parametrize(
-    ("question", "names", "marked"),
-    [
-        (
-            "the arrivals of Arrival",
-            ["Arrival"],
-            "the arrivals of [Arrival]",
-        ),  # a whole word comes before a part of one
-        ("who made Dune and Dune Part Two", ["Dune Part Two"], "who made Dune and [Dune Part Two]"),
-        ("Wer drehte »Amélie«?", ["Amélie"], "Wer drehte »[Amélie]«?"),
-        ("films like $9.99 (2008)", ["$9.99"], "films like [$9.99] (2008)"),
-        ("哪部电影", ["电影"], "哪部[电影]"),
-    ],
+    ("question", "names", "marked"), read_table(Path(__file__).with_name("bracketed_names.jsonl"))
 )
 def test_a_name_gets_brackets_at_its_first_place(
     question: str, names: list[str], marked: str

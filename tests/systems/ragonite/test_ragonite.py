@@ -7,6 +7,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import engines
@@ -29,6 +30,7 @@ from ragonite import (
 )
 from rdflib import URIRef
 from small import answer_of, films
+from tables import read_table
 
 import kgwb
 from kgwb.disk import cache_dir
@@ -261,3 +263,20 @@ def test_ids_of_blank_nodes_do_not_depend_on_their_labels(subjects: str) -> None
     found = rows_of(database, "SELECT id, has FROM thing WHERE has IS NOT NULL ORDER BY id")
     ids = [node for _, node in found]
     assert ids == sorted(ids)
+
+
+@pytest.mark.parametrize(
+    ("turtle", "expected"), read_table(Path(__file__).with_name("induced_tables.jsonl"))
+)
+def test_tables_have_columns_kinds_and_rows_of_the_graph(turtle: str, expected: Any) -> None:
+    """With one table a class, and with one a combination of classes."""
+    found = []
+    for profile in ("fast", "paper"):
+        settings = RagoniteSettings.of_profile(profile).to_data()
+        database = induce_turtle(turtle, **settings)
+        for table in database.schema.tables:
+            columns = [f"{each.name} {each.type} {each.references}" for each in table.columns]
+            rows = rows_of(database, f'SELECT * FROM "{table.name}"')
+            found.append([profile, table.name, columns, sorted(map(list, rows))])
+        found.append(list(map(list, database.schema.only_passages)))
+    assert found == expected
