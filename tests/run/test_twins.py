@@ -107,6 +107,8 @@ def test_what_was_read_is_compared_with_the_names_in_the_question(row: dict[str,
     def link(run: Run) -> Link:
         if "mention" not in row:
             return Link("", None)
+        if "value" in row:
+            return Link(row["mention"], None, value=Literal(row["value"]))
         return Link(row["mention"], things[0], tuple(things))
 
     def answer(question: object, dialogue: object, run: Run) -> Answer:

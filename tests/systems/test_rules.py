@@ -327,3 +327,15 @@ def test_an_answer_is_tried(question: str, triples: list[str], answers: list[str
     ]
     tried = reply("dog/answer_trying", question=question, found=results)
     assert (tried["sufficient"], tried["answers"]) == ("yes" if answers else "no", answers)
+
+
+@pytest.mark.parametrize(
+    ("question", "label", "pronoun"),
+    read_table(Path(__file__).parent / "chatty_kg" / "classified_questions.jsonl"),
+)
+def test_a_question_is_dependent_by_its_pronouns_its_beginning_and_its_names(
+    question: str, label: str, pronoun: str
+) -> None:
+    said = reply("chatty_kg/classifier", films(), question=question, dialogue=EARLIER)
+    quoted = said["reason"].partition(" stands for ")[0] if " stands for " in said["reason"] else ""
+    assert [said["label"], quoted.strip("'")] == [label, pronoun]
