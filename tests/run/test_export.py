@@ -19,7 +19,7 @@ from kgwb.llm.base import ChatRequest, Message
 from kgwb.run import Run, System, agent
 from kgwb.run.steps import used_calls
 
-NAMES = ("films/chatty_kg/1", "films/ragonite/1")
+NAMES = ("films/chatty_kg/1", "paper/ragonite/3")
 KEY = "sk-proj-abcdef0123456789"
 
 
@@ -43,6 +43,10 @@ def test_each_call_is_one_span(run: Run, spans: list[dict[str, Any]]) -> None:
     assert len(of_kind(spans, "AGENT")) == 1 + len(run.steps)
     assert len(spans) == 1 + len(run.steps) + calls.total()
     assert len({span["spanId"] for span in spans}) == len(spans)
+    sought = {span["attributes"]["input.value"] for span in of_kind(spans, "RETRIEVER")}
+    for call in run.calls.values():
+        if call.kind == "exact":
+            assert ", ".join(call.request["labels"]) in sought
 
 
 def test_its_attributes_are_those_of_openinference(spans: list[dict[str, Any]]) -> None:
