@@ -28,6 +28,7 @@ from kgwb.show.html import (
     Html,
     div,
     muted_text,
+    note,
     omitted_count,
     render_template,
     span,
