@@ -37,18 +37,18 @@ NUMBER = re.compile(
 """A number, and what says that it is a hundredth of that."""
 NUMBER_WORDS = (
     "zero|null",
-    "one|eins",
-    "two|zwei",
-    "three|drei",
-    "four|vier",
-    "five|fünf",
-    "six|sechs",
-    "seven|sieben",
-    "eight|acht",
-    "nine|neun",
-    "ten|zehn",
+    "one|eins|first|erste",
+    "two|zwei|second|zweite",
+    "three|drei|third|dritte",
+    "four|vier|fourth|vierte",
+    "five|fünf|fifth|fünfte",
+    "six|sechs|sixth|sechste",
+    "seven|sieben|seventh|siebte",
+    "eight|acht|eighth|achte",
+    "nine|neun|ninth|neunte",
+    "ten|zehn|tenth|zehnte",
 )
-"""What students write for the numbers from 0 on."""
+"""What students write for the numbers from 0 on, and for their places."""
 WHOLE_NUMBER = re.compile(r"-?\d+(?:\s*[-–]\s*\d+)?")
 """A number in a list such as "2,4,5", where a comma is no decimal comma. A range such as "1-9" is one, and not read."""
 NEGATION = re.compile(
@@ -60,7 +60,7 @@ DENIAL = re.compile(rf"{NEGATION.pattern}|\b(but|except|excluding|außer)\b", re
 OTHER_THAN_SAID = re.compile(
     rf"({DENIAL.pattern}|\b(least|most|max|min|than|up to|almost|nearly|over|under|above|below|mindestens"
     r"|höchstens|als|bis zu|fast|über|unter)\b|[<>≤≥])\W*(\b\w+\W+)?\d|\d\s*\+$"
-    r"|\d\W+(\w+ )?(at (least|most)|(or|oder) (more|less|fewer|so|mehr|weniger)|mindestens|höchstens)\b",
+    r"|\d\W+(\w+ )?(at (least|most)|(or|oder) (more|less|fewer|none|so|mehr|weniger|keine?)|mindestens|höchstens)\b",
     re.IGNORECASE,
 )
 """What says that the numbers in a text are not those that are meant: "at least 8", "all but 2", "8 or so"."""
