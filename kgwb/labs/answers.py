@@ -35,19 +35,11 @@ NUMBER = re.compile(
     r"(?<!\w)(-?(?:\d+(?:[.,]\d+)?|\.\d+))(?!\w)(\s*(?:%|(?:percent|prozent)\b))?", re.IGNORECASE
 )
 """A number, and what says that it is a hundredth of that."""
-NUMBER_WORDS = (
-    "zero|null",
-    "one|eins|first|erste",
-    "two|zwei|second|zweite",
-    "three|drei|third|dritte",
-    "four|vier|fourth|vierte",
-    "five|fünf|fifth|fünfte",
-    "six|sechs|sixth|sechste",
-    "seven|sieben|seventh|siebte",
-    "eight|acht|eighth|achte",
-    "nine|neun|ninth|neunte",
-    "ten|zehn|tenth|zehnte",
-)
+NUMBER_WORDS = """
+    zero|null one|eins|first|erste two|zwei|second|zweite three|drei|third|dritte four|vier|fourth|vierte
+    five|fünf|fifth|fünfte six|sechs|sixth|sechste seven|sieben|seventh|siebte eight|acht|eighth|achte
+    nine|neun|ninth|neunte ten|zehn|tenth|zehnte
+    """.split()
 """What students write for the numbers from 0 on, and for their places."""
 WHOLE_NUMBER = re.compile(r"-?\d+(?:\s*[-–]\s*\d+)?")
 """A number in a list such as "2,4,5", where a comma is no decimal comma. A range such as "1-9" is one, and not read."""
