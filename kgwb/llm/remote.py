@@ -474,7 +474,7 @@ MAX_RETRY_AFTER_S = 60.0
 CONNECT_TIMEOUT_S = 5.0
 """How long the connection itself may take."""
 BROKEN_CONNECTIONS = ("ReadError", "WriteError", "RemoteProtocolError")
-"""How httpx names what ends a connection that was made."""
+"""How httpcore, below httpx, names what ends a connection that was made."""
 SERVER_FAILED_HINT = "try again later, or look into the server's log"
 LISTING_TIMEOUT_S = 2.0
 MAX_NAMED_MODELS = 8
@@ -711,7 +711,7 @@ class RemoteModel(ChatModel):
             return RequestFailure("timeout")
         if isinstance(error, transport_errors()):
             kind: Literal["broken", "connection"] = "connection"
-            if name in BROKEN_CONNECTIONS:
+            if type(error.__cause__).__name__ in BROKEN_CONNECTIONS:
                 kind = "broken"
             return RequestFailure(kind, str(error) or name, is_transient=True)
         if not isinstance(error, json.JSONDecodeError):
