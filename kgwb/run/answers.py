@@ -688,8 +688,8 @@ def read_values(
     any, and for names unless ``known`` has all of them.
     """
     answer = with_display_names(kg, answer, known)
-    terms = chain(*answer.support, *(value.terms for value in answer.values))
-    if not any(isinstance(term, BNode) or term == EMPTY_LIST for term in terms):
+    terms = set(chain(*answer.support, *(value.terms for value in answer.values)))
+    if EMPTY_LIST not in terms and BNode not in map(type, terms):
         return _merge_equal_values(answer, merges_forms)
     from kgwb.kg.nodes import read_nodes
 

@@ -231,6 +231,8 @@ def _write_comparisons(qir: QIR, where: str) -> str:
     that of a subquery for all that fulfils the other comparisons.
     """
     filters = ""
+    if not qir.comparisons:  # as most
+        return filters
     extremes = [each for each in qir.comparisons if each.operator in EXTREMES]
     for comparison in qir.comparisons:
         unknown, operator, value = comparison.unknown, comparison.operator, comparison.value
