@@ -321,8 +321,7 @@ class LoadedResults:
         system = self.config.get("system")
         if system not in systems.list_systems():
             return []
-        agents = systems.load_system(system).agents
-        return [spec.name for spec in agents]
+        return list(systems.load_system(system).specs_by_name)
 
     @property
     def headline(self) -> str:

@@ -40,7 +40,6 @@ from tempfile import TemporaryDirectory
 from threading import Thread, Timer
 from typing import IO, Any, NamedTuple, TypeVar
 from urllib.parse import quote
-from uuid import uuid4
 
 from pyoxigraph import DefaultGraph, Quad, RdfFormat, Store, parse
 
@@ -687,7 +686,7 @@ def copy_store(store: Store) -> tuple[Store, Path | None]:
     memory, without a folder, and so is any copy if the cache folder cannot be used, or if
     MAX_COPIES are in folders.
     """
-    folder = cache_dir() / "graphs" / f".muted-{uuid4().hex}"
+    folder = cache_dir() / "graphs" / f".muted-{os.urandom(16).hex()}"
     if len(_copies) < MAX_COPIES:
         _copies.add(folder)
         try:

@@ -524,9 +524,9 @@ def _prompt_of(agent: str, system: System) -> str:
     for prompt in system.prompt_names:
         folder, _, name = prompt.rpartition("/")
         owners = []
-        for spec in system.agents:
-            if f"{name}_".startswith(f"{spec.name}_"):
-                owners.append(spec.name)
+        for owner in system.specs_by_name:
+            if f"{name}_".startswith(f"{owner}_"):
+                owners.append(owner)
         if max(owners, key=len, default="") == agent:
             found.add(name if folder == system.name else f"../{prompt}")
     if len(found) < 2:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -29,6 +28,8 @@ from kgwb.text import common_prefix_length, pluralize
 
 Models = Mapping[str, ChatModel | str] | ChatModel | str | None
 """A model or its specification for all agents, or by the name of an agent or a role; "" is the default."""
+_Recorded = tuple[JsonObject, list[ChatReply]]
+"""What a request held, and the replies to it in the order of recording."""
 
 
 def open_model(spec: Any, **options: Any) -> ChatModel:
@@ -77,15 +78,6 @@ class StandIn:
         return self.model.complete(request, kg, cancel)
 
 
-@dataclass
-class _RecordedRequest:
-    """A request, and the replies to it in the order of recording."""
-
-    content: JsonObject
-    replies: list[ChatReply] = field(default_factory=list)
-    use_count: int = 0
-
-
 class Replay(ChatModel):
     """A model that answers with recorded replies.
 
@@ -100,14 +92,13 @@ class Replay(ChatModel):
         """Keep the replies, each after the ``ChatRequest.recorded_content()`` of its request."""
         self.name = name
         self._lock = threading.Lock()
-        self._recorded: defaultdict[str, list[_RecordedRequest]] = defaultdict(list)
-        """The recorded requests by the text of their last message."""
+        self._recorded: defaultdict[str, list[_Recorded]] = defaultdict(list)
+        """By the text of the last message. A reply that was used is removed, unless it is the last."""
         for content, reply in replies:
-            recorded = self._find(content)
-            if recorded is None:
-                recorded = _RecordedRequest(content)
-                self._recorded[_last_text(content)].append(recorded)
-            recorded.replies.append(reply)
+            replies_to_it = self._find(content)
+            if not replies_to_it:
+                self._recorded[_last_text(content)].append((content, replies_to_it))
+            replies_to_it.append(reply)
 
     @classmethod
     def from_file(cls, path: str | Path) -> Replay:
@@ -136,23 +127,23 @@ class Replay(ChatModel):
         """
         content = request.recorded_content()
         with self._lock:
-            recorded = self._find(content)
-            if recorded is None:
+            replies = self._find(content)
+            if not replies:
                 raise NotRecordedError(
                     f"the recording {self.name!r} has no reply to this request of {request.task}"
                     f"{self._describe_nearest(content)}",
                     hint="ask a model: model=kgwb.model(...) in Python, --model in the terminal",
                 )
-            position = min(recorded.use_count, len(recorded.replies) - 1)
-            recorded.use_count += 1
-            return recorded.replies[position]
+            if len(replies) > 1:
+                return replies.pop(0)
+            return replies[0]
 
-    def _find(self, content: JsonObject) -> _RecordedRequest | None:
-        """Return the recorded request with this content, or None."""
-        for recorded in self._recorded.get(_last_text(content), ()):
-            if recorded.content == content:
-                return recorded
-        return None
+    def _find(self, content: JsonObject) -> list[ChatReply]:
+        """Return the replies to a request; for one that is not recorded, a new list."""
+        for recorded, replies in self._recorded.get(_last_text(content), ()):
+            if recorded == content:
+                return replies
+        return []
 
     def _describe_nearest(self, content: JsonObject) -> str:
         """Return in what a request differs from the recorded one that is most like it.
@@ -160,7 +151,7 @@ class Replay(ChatModel):
         That is the one with the fewest other parts, of equals the one whose JSON begins alike for
         longest. "" if there is no recorded request.
         """
-        contents = [each.content for each in chain.from_iterable(self._recorded.values())]
+        contents = [each for each, _ in chain.from_iterable(self._recorded.values())]
         if not contents:
             return ""
         text = encode_canonical(content)

@@ -10,7 +10,6 @@ import json
 import os
 import sqlite3
 import threading
-import uuid
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
@@ -89,7 +88,7 @@ class _StoreFile:
         self._remembered: dict[str, Call] = {}
         """Calls that this process has written or read, by address. Reading one takes longer than most work."""
         self._lock = threading.Lock()
-        self._owner_name = uuid.uuid4().hex
+        self._owner_name = os.urandom(16).hex()
         self._owner_lock: BaseFileLock | None = None
         path.parent.mkdir(parents=True, exist_ok=True)
         self._database = sqlite3.connect(
