@@ -490,7 +490,7 @@ def join_facts(name: str, facts: Iterable[Fact]) -> Passage:
     return Passage(" ".join(sentences) or name, triples)
 
 
-DATABASE_VERSION = 8
+DATABASE_VERSION = 9
 """Changes with the content of the file, so that older files are not used."""
 _build_locks: dict[Path, threading.Lock] = {}
 """By file. One thread makes a database while others that need it wait."""

@@ -628,7 +628,8 @@ class DatabaseBuilder:
     def _set_place(self, group: PredicateGroup, place: str) -> None:
         """Write to ``_triples`` the place of all triples of a group: "table.column", or why they are in no table."""
         self.connection.execute(
-            "UPDATE _triples SET place = ? WHERE home = ? AND predicate = ? AND tag = ? AND pair = ?",
+            "UPDATE _triples SET place = ? WHERE place IS NULL AND home = ? AND predicate = ? AND tag = ?"
+            " AND pair = ?",
             (place, group.table, group.predicate, group.language, group.pair),
         )
 
