@@ -1,16 +1,18 @@
 #!/usr/bin/env bash
 # rank-bm25, bm25s: the delta of BM25+ changes no ranking, and BM25L counts words without end.
 #
-# Expected. Lv and Zhai made BM25+ ("Lower-bounding term frequency normalization", 2011) because BM25
-# punishes very long documents: a word that occurs in one counts hardly more than one that does not. So each word that occurs adds at least delta times its idf, and one that does not adds
-# nothing. BM25L, of the same authors, moves the normalized frequency by delta for the same reason; the
-# weight of a word stays below k1 + 1 times its idf, however often it is said.
+# Expected. Lv and Zhai made BM25+ ("Lower-bounding term frequency normalization", 2011) because
+# BM25 punishes very long documents: a word that occurs in one counts hardly more than one that does
+# not. So each word that occurs adds at least delta times its idf, and one that does not adds
+# nothing. BM25L, of the same authors, moves the normalized frequency by delta for the same reason;
+# the weight of a word stays below k1 + 1 times its idf, however often it is said.
 #
-# Seen (rank-bm25 0.2.2, bm25s 0.3.16). Both add delta for words that do not occur, too: every document
-# has the same sum on top, one without any word of the question has a score, and the ranking is
-# that of BM25 for each delta from 0 to 1000. The long document with all words stays behind a short one
-# with one of them. bm25s does so for BM25L as well; rank-bm25's BM25L multiplies by the frequency once
-# more, so 100 times a word is some 200 times its weight said once, where k1 + 1 is 2.5.
+# Seen (rank-bm25 0.2.2, bm25s 0.3.16). Both add delta for words that do not occur, too: every
+# document has the same sum on top, one without any word of the question has a score, and the
+# ranking is that of BM25 for each delta from 0 to 1000. The long document with all words stays
+# behind a short one with one of them. bm25s does so for BM25L as well; rank-bm25's BM25L multiplies
+# by the frequency once more, so a word said 100 times weighs 197 times what it weighs said once; k1
+# + 1 is 2.5.
 #
 #   "lake depth", a long text with both, a short one with "lake"  first
 #   delta only for words that occur, delta 1, 10, 1000            long

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # DSPy: a model that gives null for an optional text, as it is told to, has answered "null".
 #
-# Expected. For a field of type Optional[str] the ChatAdapter tells the model that "the value you produce
-# must adhere to the JSON schema" of a string or null. So the reply null is None, as it is for
-# Optional[int], for Optional[Literal[...]] and in the JSONAdapter; "Rome" in quotation marks, which is
-# that schema's text, is Rome; and 12 for str | int | None is a number, as for int | str.
+# Expected. For a field of type Optional[str] the ChatAdapter tells the model that "the value you
+# produce must adhere to the JSON schema" of a string or null. So the reply null is None, as it is
+# for Optional[int] and in the JSONAdapter; "Rome" in quotation marks, which is that schema's text,
+# is Rome; and 12 for str | int | None is a number, as for int | str.
 #
-# Seen (dspy 3.4.1, json-repair 0.64.6). A union with str and None is not read as JSON: null, and None and
-# "None", which the prompt's "valid Python Union[str, NoneType]" asks for, are texts. "Is there a mayor?" by
-# `is None` is answered yes, and the name is "null". A model has no way to say none. Quotation marks
-# stay in the answer, and 12 is the text "12".
+# Seen (dspy 3.4.1, json-repair 0.64.6). A union with str and None is not read as JSON: null, and
+# None and "None", which the prompt's "valid Python Union[str, NoneType]" asks for, are texts. "Is
+# there a mayor?" by `is None` is answered yes, and the name is "null". A model has no way to say
+# none. Quotation marks stay in the answer, and 12 is the text "12".
 #
 #   type                reply     ChatAdapter   JSONAdapter
 #   Optional[str]       null      "null"        None

@@ -2,15 +2,15 @@
 # LangChain: with a length function, the places of chunks in their text are wrong.
 #
 # Expected. add_start_index of a text splitter: "includes chunk's start index in metadata", so that
-# text[start_index:] begins with the chunk and an answer can be shown where it was found. The length of
-# chunks is what length_function measures, which is characters by default and otherwise words or tokens,
-# as with from_tiktoken_encoder; chunk_size and chunk_overlap are in that measure.
+# text[start_index:] begins with the chunk and an answer can be shown where it was found. The length
+# of chunks is what length_function measures, which is characters by default and otherwise words or
+# tokens, as with from_tiktoken_encoder; chunk_size and chunk_overlap are in that measure.
 #
-# Seen (langchain-text-splitters 1.1.3). A chunk is looked for from the end of the one before it, less the
-# overlap, and the number of words is taken off as if it were characters. So the search starts behind
-# the chunk, which is not found: start_index is -1, with which text[start_index:] is the last character. The
-# search for the next chunk then starts at the front, and where sentences repeat finds an early one:
-# the places jump back. With lengths in characters all of it is right.
+# Seen (langchain-text-splitters 1.1.3). A chunk is looked for from the end of the one before it,
+# less the overlap, and the number of words is taken off as if it were characters. So the search
+# starts behind the chunk, which is not found: start_index is -1, with which text[start_index:] is
+# the last character. The search for the next chunk then starts at the front, and where sentences
+# repeat finds an early one: the places jump back. With lengths in characters all of it is right.
 #
 #   six facts, overlap in characters    0 54 98 147 196 244 290
 #   six facts, overlap in words         0 -1 81 -1 151 -1 225 -1 298

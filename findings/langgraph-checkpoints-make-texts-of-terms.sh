@@ -1,17 +1,16 @@
 #!/usr/bin/env bash
 # LangGraph, rdflib: what an agent found in a graph is plain text once its state was saved.
 #
-# Expected. A checkpoint is the state of a LangGraph graph at a step; with a checkpointer an agent can
-# stop for a person's approval and go on from where it was. Sets, Decimals, dates and dataclasses come
-# back from a checkpoint as they were, and a type that its serializer must not restore is an error or a
-# warning. So an agent that was stopped answers as one that was not.
+# Expected. A checkpoint is the state of a LangGraph graph at a step; with a checkpointer an agent
+# can stop for a person's approval and go on from where it was. Sets and Decimals come back from a
+# checkpoint as they were. So an agent that was stopped answers as one that was not.
 #
-# Seen (langgraph 1.2.24, langgraph-checkpoint 4.3.2, rdflib 7.6.0). IRIs, literals and blank nodes of
-# rdflib are subclasses of str, and each is written as a str: datatypes and languages are gone, without a
-# warning. A tuple, such as a row, inside a list is a list. It happens where the state is read back: an
-# agent that runs through in one go has the terms, and the same agent stopped before its second step
-# has texts. There "39"^^xsd:integer is no longer in the graph, "5" is greater than "39", and an IRI
-# bound to a variable of a query finds nothing.
+# Seen (langgraph 1.2.24, langgraph-checkpoint 4.3.2, rdflib 7.6.0). IRIs, literals and blank nodes
+# of rdflib are subclasses of str, and each is written as a str: datatypes and languages are gone,
+# without a warning. A tuple, such as a row, inside a list is a list. It happens where the state is
+# read back: an agent that runs through in one go has the terms, and the same agent stopped before
+# its second step has texts. There numbers are compared as texts, "5" being greater than "39", and
+# an IRI bound to a variable of a query finds nothing.
 #
 #   second step             run through                    after a stop
 #   types                   URIRef, Literal, tuple         str, str, list

@@ -1,16 +1,18 @@
 #!/usr/bin/env bash
 # LinkML: with any_of, the shapes allow what the JSON Schema forbids, and a link becomes a text.
 #
-# Expected. In LinkML any_of "holds if at least one of the expressions hold", and exactly_one_of, all_of
-# and none_of accordingly; each can be put on a slot. One schema is the source of the JSON Schema, of
-# the SHACL shapes and of the RDF, so data that one of them allows is allowed by the other, and a value
-# whose range is a class or a date is an IRI or an xsd:date, with any_of as without.
+# Expected. In LinkML any_of "holds if at least one of the expressions hold", and exactly_one_of,
+# all_of and none_of accordingly; each can be put on a slot. One schema is the source of the JSON
+# Schema, of the SHACL shapes and of the RDF, so data that one of them allows is allowed by the
+# other, and a value whose range is a class or a date is an IRI or an xsd:date, with any_of as
+# without.
 #
-# Seen (linkml and linkml-runtime 1.12.1, pySHACL 0.40.1, rdflib 7.6.0). gen-shacl writes any_of of bounds or
-# patterns as sh:or of empty shapes, without the datatype too, and leaves out exactly_one_of, all_of and
-# none_of: everything conforms. gen-json-schema has them all. The other way round rdflib_dumper, where
-# any_of has a class or a date, writes a text: Oslo is no node, a query that follows the link finds nothing, and
-# the shapes of the same schema refuse the data. Nothing is reported.
+# Seen (linkml and linkml-runtime 1.12.1, pySHACL 0.40.1, rdflib 7.6.0). gen-shacl writes any_of of
+# bounds or patterns as sh:or of empty shapes, without the datatype too, and leaves out
+# exactly_one_of, all_of and none_of: everything conforms (its page calls gen-shacl a beta).
+# gen-json-schema has them all. The other way round rdflib_dumper, where any_of has a class or a
+# date, writes a text: Oslo is no node, a query that follows the link finds nothing, and the shapes
+# of the same schema refuse the data. Nothing is reported.
 #
 #   slot, value                                 JSON Schema  shapes    RDF
 #   age 7: any_of maximum 5, minimum 10         invalid      conforms  7

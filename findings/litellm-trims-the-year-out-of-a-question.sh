@@ -1,15 +1,17 @@
 #!/usr/bin/env bash
 # LiteLLM: trimmed to a limit of tokens, a question loses its year and rows of a graph their middle.
 #
-# Expected. trim_messages will "trim a list of messages to fit within a model's token limit". So what it
-# gives fits the limit, whole messages are dropped from the front, and the last question stays as it was
-# asked. A call of a tool stays with its answer, and has content null, as chat models send it.
+# Expected. trim_messages will "trim a list of messages to fit within a model's token limit". So
+# what it gives fits the limit, whole messages are dropped from the front, and the last question
+# stays as it was asked. A call of a tool stays with its answer, and has content null, as chat
+# models send it.
 #
 # Seen (litellm 1.110.2). The first message that does not fit gets a hole: a piece of its middle is
-# replaced by "..". The rows that a query gave become "row0 ..row59", without the call that they answer,
-# and a question for the year 2020 is asked without the year; it is still a good sentence, and the
-# caller is not told. Where a call whose content is null is the first that does not fit, nothing is trimmed:
-# an exception is caught, its traceback logged, and what comes back is over the limit.
+# replaced by "..". The rows that a query gave become "row0 ..row59", without the call that they
+# answer, and a question for the year 2020 is asked without the year; it is still a good sentence,
+# and the caller is not told. Where a call whose content is null is the first that does not fit,
+# nothing is trimmed: an exception is caught, its traceback logged, and what comes back is over the
+# limit.
 #
 #   limit  tokens  what is left of rows and question
 #   190    201     everything

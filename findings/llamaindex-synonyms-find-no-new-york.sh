@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
 # LlamaIndex: a property graph with "New York City" has no answer about New York City.
 #
-# Expected. LLMSynonymRetriever "uses a language model to expand a query with synonyms. The synonyms are
-# then used to retrieve nodes from a property graph"; its prompt asks the model to consider "possible cases of
-# capitalization". It is one of the retrievers that a PropertyGraphIndex has unless told otherwise. So a node
-# whose name the model says, letter by letter, is found.
+# Expected. LLMSynonymRetriever "uses a language model to expand a query with synonyms. The synonyms
+# are then used to retrieve nodes from a property graph"; its prompt asks the model to consider
+# "possible cases of capitalization". It is one of the retrievers that a PropertyGraphIndex has
+# unless told otherwise. So a node whose name the model says, letter by letter, is found.
 #
-# Seen (llama-index-core 0.14.25). Each synonym is put through str.capitalize, which makes all letters but
-# the first small, and is compared with the name as it is stored. SimpleLLMPathExtractor stores names like
-# that; SchemaLLMPathExtractor and upsert_nodes, by which a graph of RDF or Wikidata gets in, keep
-# "New York City", "BBC" and "IJsselmeer". These are never found, whatever the model says: the
-# context is empty and no error is reported. Names of one word with one capital are found, so a
-# test with Rome passes.
+# Seen (llama-index-core 0.14.25). Each synonym is put through str.capitalize, which makes all
+# letters but the first small, and is compared with the name as it is stored. SimpleLLMPathExtractor
+# stores names like that; upsert_nodes, by which a graph of RDF or Wikidata gets in, keeps "New York
+# City", "BBC" and "IJsselmeer". These are never found, whatever the model says: the context is
+# empty and no error is reported. Names of one word with one capital are found, so a test with Rome
+# passes.
 #
 #   node           said by the model                              found
 #   Rome           Rome, rome, ROME                               Rome -> IN -> Earth

@@ -2,14 +2,15 @@
 # ranx, pytrec_eval: where scores are tied, one run has several measures.
 #
 # Expected. ranx says of its metrics that they "have been tested against TREC Eval for correctness".
-# So for one run it gives what pytrec_eval, which is trec_eval for Python, gives; and a Run made of a
-# dictionary of scores does not depend on the order in which the dictionary was filled.
+# So for one run it gives what pytrec_eval, which is trec_eval for Python, gives; and a Run made of
+# a dictionary of scores does not depend on the order in which the dictionary was filled.
 #
-# Seen (ranx 0.3.21, pytrec-eval-terrier 0.5.11, ir-measures 0.4.3). Equal scores, which answers have
-# that are a set, are ordered by trec_eval by the name of the document, from the end of the alphabet.
-# ranx keeps the order of the dictionary up to 15 documents; from 16 on it shuffles them: the
-# first one of 16 has rank 15. So the reciprocal rank of a right answer among equals is a matter of its
-# name in one, of the order of the rows in the other, and a mean over questions is not the same.
+# Seen (ranx 0.3.21, pytrec-eval-terrier 0.5.11, ir-measures 0.4.3). Equal scores, which answers
+# have that are a set, are ordered by trec_eval by the name of the document, from the end of the
+# alphabet. ranx keeps the order of the dictionary up to 15 documents; from 16 on it shuffles them:
+# the first one of 16 has rank 15. So the reciprocal rank of a right answer among equals is a matter
+# of its name in one, of the order of the rows in the other, and a mean over questions is not the
+# same.
 #
 #   all scores 1.0, right answer     trec_eval  ranx
 #   Rome, of Rome, Paris             1          1

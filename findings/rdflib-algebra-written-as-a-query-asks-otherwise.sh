@@ -2,13 +2,13 @@
 # rdflib: a query that is parsed and written again asks for something else.
 #
 # Expected. translateAlgebra "translates a SPARQL 1.1 algebra tree into the corresponding query
-# string", for SELECT. So who rewrites a model's query (renames a variable, adds a LIMIT, compares two
-# queries by their form) has a query with the same solutions, or the ExpressionNotCoveredException that
-# rdflib has for what it cannot write.
+# string", for SELECT. So who rewrites a model's query (renames a variable, adds a LIMIT, compares
+# two queries by their form) has a query with the same solutions, or the
+# ExpressionNotCoveredException that rdflib has for what it cannot write.
 #
-# Seen (rdflib 7.6.0). Four things are left out without an error: parentheses, in arithmetic and behind
-# "!"; the flags of regex and replace; the FILTER inside an OPTIONAL; and an aggregate inside an
-# expression, so that a mean is one row for each solution. What is written is valid SPARQL, and
+# Seen (rdflib 7.6.0). Four things are left out without an error: parentheses, in arithmetic and
+# behind "!"; the flags of regex and replace; the FILTER inside an OPTIONAL; and an aggregate inside
+# an expression, so that a mean is one row for each solution. What is written is valid SPARQL, and
 # Oxigraph has the same other solutions for it.
 #
 #   query                                   solutions        of what is written

@@ -2,15 +2,17 @@
 # rdflib: with a SPARQLStore, what is bound at the start is compared at the end.
 #
 # Expected. Graph.query has initBindings, "initial variable bindings to use. A type of 'prepared
-# queries' can be realized by providing these bindings". One query with one binding has the same answer
-# whether the graph is in memory or, with SPARQLStore, behind an endpoint with the same triples.
+# queries' can be realized by providing these bindings". One query with one binding has the same
+# answer whether the graph is in memory or, with SPARQLStore, behind an endpoint with the same
+# triples.
 #
-# Seen (rdflib 7.6.0; the endpoint is pyoxigraph 0.5.13). SPARQLStore writes the bindings as a VALUES
-# clause behind the query. By SPARQL it is joined with the solutions when the query is done, so a
-# variable that is not among them, as in an aggregate or only in a FILTER, has no value where it is
-# used. A count for one city counts all, a comparison finds nothing, and an EXISTS looks for any city
-# at all. In memory the value is there from the start. No error is reported; a variable that is
-# projected or is in a triple of the outermost pattern is right in both.
+# Seen (rdflib 7.6.0; the endpoint is pyoxigraph 0.5.13). SPARQLStore writes the bindings as a
+# VALUES clause behind the query. By SPARQL (18.2.4.3) it is joined with the solutions of the WHERE
+# clause, after grouping; so a variable that is not among them, as in an aggregate or only in a
+# FILTER, has no value where it is used. A count for one city counts all, a comparison finds
+# nothing, and an EXISTS looks for any city at all. In memory the value is there from the start. No
+# error is reported; a variable that is projected or is in a triple of the outermost pattern is
+# right in both.
 #
 #   query, bound to one city                                       in memory  SPARQLStore
 #   SELECT (COUNT(*) AS ?c) { ?city :district ?d }, ?city          1          3

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # sparql-dataframe, pandas: codes of countries and of cities change on the way into a data frame.
 #
-# Expected. SPARQL 1.1 Query Results CSV and TSV Formats, 3: in CSV a literal is its lexical form, and a
-# variable that is not bound an empty cell. sparql-dataframe says of itself: "return results as a
-# Pandas dataframe". So a text of the graph is that text in the data frame.
+# Expected. SPARQL 1.1 Query Results CSV and TSV Formats, 3: in CSV a literal is its lexical form,
+# and a variable that is not bound an empty cell. sparql-dataframe says of itself: "return results
+# as a Pandas dataframe". So a text of the graph is that text in the data frame.
 #
 # Seen (sparql-dataframe 0.4 with pandas 3.1.1 and SPARQLWrapper 2.0.0). The cells go through
-# pandas.read_csv as it stands, and there is no option for it. Namibia's code "NA" is no value, as are
-# the texts "None", "null" and "nan": value_counts leaves the row out, and "is not bound" is true of
-# it. "007" is 7, "1e3" is 1000, and where another row has no value 39 is 39.0. All are plain
-# strings in the graph. No error is reported.
+# pandas.read_csv as it stands, and there is no option for it. Namibia's code "NA" is no value, nor
+# is the name "None": value_counts leaves the row out, and "is not bound" is true of it. "007" is 7,
+# "1e3" is 1000, and where another row has no value 39 is 39.0. All are plain strings in the graph.
+# No error is reported.
 #
 #   sent      data frame
 #   NA        no value, not counted
