@@ -36,7 +36,9 @@ records say of a year, and follow-ups lean on the order of a list. Of its 100 lo
 right before that, and then 65, of those without a doubt 47 of 51 both times; of 40 follow-ups 22 and 23. Rules was
 mended on it: 72 are right, all 50 of those without a doubt, and 25 follow-ups. sealed8 was scored once after
 that: 72 look-ups are right, all 47 of those without a doubt; 32 follow-ups of 40, and two are wrong without a
-doubt, which were then mended.
+doubt, which were then mended. Then rules was mended on follow-ups of
+both, and on 71 over three other graphs, of which 63 were right before: 27 of the 40 of sealed7 are right, 37
+of those of sealed8, and 69 of the 71; none is wrong without a doubt.
 """
 
 from __future__ import annotations

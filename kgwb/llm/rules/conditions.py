@@ -79,7 +79,7 @@ MEASURED_BY = en.keys_by_word("measured")
 """For a unit, what it measures."""
 MEASURING_WORDS = en.FUNCTION_WORDS | en.TIME_WORDS | {"amount", "count", "unit", "value"}
 """Words of names that say no more of what is measured, beside units."""
-CURRENCIES = ("euro", "dollar", "pound", "franc")
+CURRENCIES = en.word_list("currencies")
 AGE, DATE, NUMBER = ("age",), ("date",), ("number",)
 """The nouns of "old", "late" and "many"."""
 LASTING = en.word_list("lasting")
@@ -382,8 +382,8 @@ def find_likely_value(
         [(text, name, value)] = kin  # "fixed" for "under repair"
     if have_rivals(said.values(), words_of(text)):
         return None
-    for _, other, _ in _find_valued(list(said.values()), None, kg):
-        if other not in text and text == value:
+    for _, other_value, _ in _find_valued(list(said.values()), None, kg):
+        if other_value not in text and text == value:
             return None  # limestone is not marble
     doubt = f"“{phrase}” was read as “{text}”"
     return Condition(name, value, set(said), [doubt])

@@ -35,7 +35,6 @@ from kgwb.llm.rules.look_up import (
     UNSPECIFIC_WORDS,
     VALUE_KINDS,
     QuestionWords,
-    is_class_called,
     is_lookup,
     predicates_like,
     says_maker,
@@ -113,10 +112,9 @@ class Coverage(QuestionWords):
         one predicate words may ask for the chosen predicates and those behind their blank nodes;
         for another question for all within two triples of the names.
         """
-        super().__init__(words, embeddings)
+        super().__init__(words, kg, embeddings)
         self.capitalized = capitalized
         self.reading = reading
-        self.kg = kg
         self.vertices_of = vertices_of
         self.vertices = tuple(chain.from_iterable(vertices_of.values()))
         self.predicates = fetch_predicates(kg, self.vertices)
@@ -645,15 +643,14 @@ class Coverage(QuestionWords):
 
     def _find_other_class(self) -> Unread:
         """Return the reason that things of a class are asked for, and others, texts or numbers found, if any."""
-        classes = names_of_classes(self.kg)
-        called = [phrase for phrase in self.asked_phrases() if is_class_called(phrase, classes)]
+        called = self.asked_classes()
         types = set(map(normalize, with_superclasses(self.kg, types_of(self.chosen))))
         last_words = {name.split()[-1] for name in self.chosen_names}
         is_named = not last_words.isdisjoint(called)
         if not called or not types or is_named or "many" in self.words:
             return Unread()
         asked = called[0]
-        if types.isdisjoint(classes):
+        if types.isdisjoint(names_of_classes(self.kg)):
             return Unread([f"it asks for a “{asked}”, and texts or numbers were found"])
         if asked in PERSON_CLASSES or self._is_any_class(asked, types):
             return Unread()

@@ -75,7 +75,7 @@ MIN_PREDICATE_SIMILARITY = 0.45
 MIN_CLASS_SIMILARITY = 0.5
 """Similarity from which a word of the question names a class."""
 BUSINESSES = en.word_list("businesses")
-COMPANIES = ("company", "firm", "organisation", "organization")
+COMPANIES = en.word_list("companies")
 """Words for whatever does business: a maker, a supplier."""
 A_TRUTH_VALUE = "a truth value"
 """The kind of value that a yes-or-no question about one thing asks for."""
@@ -85,7 +85,7 @@ UNSPECIFIC_WORDS = en.FUNCTION_WORDS | en.TIME_WORDS | {"place", "location", "ty
 """Words that two relations may have in common and still be different."""
 VALUE_KINDS = ("a time", "a place", "a number")
 """What is asked for of each of several things, and seldom in common."""
-WORDS_BEFORE_ASKED_NOUN = ("what", "which", "many")
+WORDS_BEFORE_ASKED_NOUN = en.word_list("before_asked_nouns")
 
 
 def has_other_direction(fact: Fact, name: str, predicate: VertexPredicate) -> bool:
@@ -101,9 +101,10 @@ def has_other_direction(fact: Fact, name: str, predicate: VertexPredicate) -> bo
 class QuestionWords:
     """The words of a question about names of a graph, and how like its predicates and classes they are."""
 
-    def __init__(self, words: Words, embeddings: Embeddings) -> None:
+    def __init__(self, words: Words, kg: Graph, embeddings: Embeddings) -> None:
         """Keep the words in lower case, with "" in the place of names."""
         self.words = words
+        self.kg = kg
         self.embeddings = embeddings
         self.value_type, _ = expected_value_type(words)
         self.kind = asked_kind(words)
@@ -169,6 +170,15 @@ class QuestionWords:
                     break
             return [phrase for phrase in phrases if phrase]
         return []
+
+    def asked_classes(self) -> list[str]:
+        """Return the classes after "which" or "how many", or that their names end in, the longest first."""
+        classes = names_of_classes(self.kg)
+        return [phrase for phrase in self.asked_phrases() if is_class_called(phrase, classes)]
+
+    def asked_class(self) -> str:
+        """Return the longest of these; "" without one."""
+        return "".join(self.asked_classes()[:1])
 
     def word_at(self, position: int) -> str:
         """Return the word at a position; END_OF_QUESTION before the first and after the last."""
@@ -281,7 +291,7 @@ _WORDS_OF_PHRASES = " ".join(RELATION_PHRASES.values()).split()
 RELATION_WORDS = en.TIME_WORDS.union(en.PLACE_WORDS, _WORDS_OF_PHRASES, ["by"])
 """Words of known relations. Relations of these words alone are not looked up in the graph."""
 TIME_AND_PLACE_ENDINGS = ("at", "in", "on")
-WHO_WORDS = frozenset(("who", "whom", "who's"))
+WHO_WORDS = en.word_list("asking_who")
 NO_ADJECTIVES = en.FUNCTION_WORDS - en.DETERMINERS | {""}
 SKIPPED_WORDS = en.BE_FORMS | en.DETERMINERS | en.ACTIVE_AUXILIARIES
 """Words that may stand between these and the noun: "what is the"."""
@@ -300,15 +310,16 @@ class LookUp(QuestionWords):
         embeddings: Embeddings,
     ) -> None:
         """Keep the words, the grammar's reading, the name, and the vertices that have the name."""
-        super().__init__(words, embeddings)
+        super().__init__(words, kg, embeddings)
         if reading.kind == "boolean":
             self.kind = A_TRUTH_VALUE
         self.reading = reading
         self.name = name
         self.vertices = vertices
-        self.kg = kg
         predicates = fetch_predicates(kg, vertices)
-        self.predicates = [each for each in predicates if not leads_elsewhere(each.name, words)]
+        self.predicates: Predicates = [
+            each for each in predicates if not leads_elsewhere(each.name, words)
+        ]
 
     def read(self, last_question: Words) -> ParsedQuestion:
         """Return a reading of the question that the graph can answer, else the grammar's reading.
@@ -401,9 +412,9 @@ class LookUp(QuestionWords):
         """Return the predicate that the words ask for, or else may say by their kin; None if none is."""
         asked = None
         if last_question:
-            asked = AskedPredicate(last_question, self.embeddings).find(predicates)
+            asked = AskedPredicate(last_question, self.kg, self.embeddings).find(predicates)
         if asked is None:
-            asked = AskedPredicate(self.words, self.embeddings).find(predicates)
+            asked = AskedPredicate(self.words, self.kg, self.embeddings).find(predicates)
         is_said = asked and any(self._says(asked, position) for position in self.positions)
         if is_said or len(self.reading.facts) != 1:
             return asked
@@ -730,12 +741,6 @@ class LookUp(QuestionWords):
             return False
         expected = [predicate.name, *predicate.value_types]
         return not self._is_any_class(self.words[position], expected)
-
-    def asked_class(self) -> str:
-        """Return the class after "which" or "how many", or that its name ends in; "" without one."""
-        classes = names_of_classes(self.kg)
-        called = [phrase for phrase in self.asked_phrases() if is_class_called(phrase, classes)]
-        return called[0] if called else ""
 
     def _is_of_class(self, predicate: VertexPredicate, asked: str) -> bool:
         """Return whether a predicate leads to a class, or one below it."""

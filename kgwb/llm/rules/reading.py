@@ -108,14 +108,14 @@ from kgwb.text import shorten
 
 PASSIVE_TO = re.compile(r"\w+ed to")
 """The name of a predicate that does not tell who is at its ends: tasks and persons are "assigned to" each other."""
-WHY_WORDS = ("why", "why's")
+WHY_WORDS = en.word_list("why")
 EACH_OF = "each of "
 """Before a list of names it asks for what each of them has, and not for what they have in common."""
 ONLY_THING = re.compile(r"\b(?:the|your|our)(?: whole| entire)? (\w+)", re.I)
-BEFORE_YEAR = ("in", "of", "during", "for", "the")
-ANY_OF = frozenset(("any", "either", "or"))
+BEFORE_YEAR = en.word_list("before_years")
+ANY_OF = en.word_list("any_of")
 """Words before or between several names of which not all are meant."""
-ENDS_OF_WAY = frozenset(("from", "to", "between"))
+ENDS_OF_WAY = en.word_list("ends_of_ways")
 NAMING_WORDS = en.RELATIVES | {"in", "at", "of", "near", "on"}
 """Words between a name and another one that says which thing of the first name is meant."""
 LIST_JOINT = re.compile(r"(,|,? and) (the )?", re.I)
@@ -216,7 +216,7 @@ def _ground_truth(
     read = _with_worded_direction(reading, question.tokens, mentions, predicates, embeddings)
     if len(mentions) == 1:
         return read
-    question_words = QuestionWords(question.words, embeddings)
+    question_words = QuestionWords(question.words, kg, embeddings)
     return _with_joining_kin(read, question_words, vertices_of, kg)
 
 

@@ -767,7 +767,7 @@ for _first, _second in LEXICON["converses"].items():
         CONVERSES[_key] = (_first, _word in _first.split())
 LISTED_PHRASES = frozenset(phrase for phrase in RELATION_PHRASES.values() if " " in phrase)
 """Relations of the grammar that list names of several predicates: they name no ends."""
-AGENT_SIGNS = frozenset(("by", "did", "do", "does"))
+AGENT_SIGNS = word_list("agent_signs")
 """Words beside a verb and its agent."""
 NamedEnds = dict[tuple[str, str], bool]
 """For a "noun", or the "agent" of a verb by its stem, whether it is the subject of the triples.

@@ -452,7 +452,8 @@ def rephrase_published(
 def _complete_from(turn: TurnData, fragment: str, mentions: Sequence[Mention], kg: Graph) -> str:
     """Return the question of a turn, changed as a fragment of a question asks; "" if it cannot be.
 
-    A name in the fragment replaces the first one of its kind that the turn was about ("and X?").
+    A name in the fragment replaces the first one of its kind that the turn was about ("and X?"). After
+    "the red ferry", "and the blue?" is the blue ferry.
     Otherwise a year replaces the year ("and the one from 2019?"), or a question word replaces the
     beginning ("and where?"); "who founded X" becomes "when was X founded".
     """
@@ -468,7 +469,8 @@ def _complete_from(turn: TurnData, fragment: str, mentions: Sequence[Mention], k
         for replaced in about:
             own_kind = find_kind(kg, replaced)
             if replaced in previous and (kind == own_kind or not kind or not own_kind):
-                return previous.replace(replaced, name)
+                whole = f"{name} {replaced.split()[-1]}"
+                return previous.replace(replaced, whole if kg.exact([whole]) else name)
     if year and YEAR.search(previous):
         return YEAR.sub(year.group(), previous)
     phrase = re.sub("^the ones? ", "", fragment)
