@@ -39,6 +39,10 @@ that: 72 look-ups are right, all 47 of those without a doubt; 32 follow-ups of 4
 doubt, which were then mended. Then rules was mended on follow-ups of
 both, and on 71 over three other graphs, of which 63 were right before: 27 of the 40 of sealed7 are right, 37
 of those of sealed8, and 69 of the 71; none is wrong without a doubt.
+
+sealed9 was scored before and after that, and its questions were not looked at: of 100 look-ups with an answer 78 are
+answered, of those without a doubt 44 of 45 rightly, both times; of 40 follow-ups 32 and then 34 are right, and none is
+wrong without a doubt. Then three kinds were mended: 45 of 45, and 36 follow-ups.
 """
 
 from __future__ import annotations

@@ -38,6 +38,9 @@ CLUB = """
 :wreck :keptBy :nils . :grebe :operational true . :auk :hasCabin :cabin ; :operational false .
 :cabin a :Cabin ; rdfs:label "Cabin 2" ; :seats 6 ; :paintedBy :tor ; :paintedIn "2019"^^xsd:gYear .
 :repair a :Restoration ; :restoredBoat :wreck ; :restoredBy :pal .
+:quay :status :open ; :openInWinter false ; :depthM 4 . :cove :depthM 9 . :basin :depthM 6 . :wreck :depthM 2 .
+:wreck :builtYear "1888"^^xsd:gYear . :grebe :builtYear "1950"^^xsd:gYear . :auk :builtYear "1960"^^xsd:gYear .
+:open rdfs:label "open" .
 :regatta a :BoatShow ; rdfs:label "Spring Regatta" .
 :cup rdfs:label "Seal Cup" . :race18 a :Race ; :raceOf :cup ; :year 2018 ; :numberOfBoats 31 ;
   :mensWinner :pal ; :womensWinner :ida .

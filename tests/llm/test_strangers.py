@@ -57,6 +57,7 @@ def test_most_answers_to_the_questions_for_tuning_are_right(half: str) -> None:
         ("newcomers/sealed6", 5, 0.75),
         ("newcomers/sealed7", 8, 0.7),
         ("newcomers/sealed8", 5, 0.77),
+        ("newcomers/sealed9", 9, 0.76),
         ("newcomers/tune2", 3, 0.85),
         ("newcomers/tune3", 1, 0.85),
     ],

@@ -155,7 +155,8 @@ class Coverage(QuestionWords):
             return Unread(reasons)
         if self.reading.kind == "boolean":
             doubted = [] if self._is_said() else self._kin_of_chosen()
-            return Unread(self._find_unknown_truth(), list(map(self._doubt_of, doubted)))
+            reasons = self._find_unknown_truth() or self._find_longer_predicate()
+            return Unread(reasons, list(map(self._doubt_of, doubted)))
         if not self.is_lookup:
             return Unread(self._find_several_values())
         if not self._is_supported():
@@ -414,6 +415,20 @@ class Coverage(QuestionWords):
             other_event = without_time_and_place(predicate.name) or predicate.name
             if max_similarity(event, [other_event], self.embeddings) >= MIN_PREDICATE_SIMILARITY:
                 return [f"it asks for “{self.relation}”, and the graph has “{predicate.name}”"]
+        return []
+
+    def _find_longer_predicate(self) -> list[str]:
+        """Return the reason that a name is only a part of what another predicate is called; else [].
+
+        "Is the hut open in winter?" does not ask for the status "open" where the graph has "open in winter".
+        """
+        in_names = set(chain.from_iterable(words_of(mention.text) for mention in self.vertices_of))
+        for predicate in self.predicates:
+            words = set(words_of(predicate.name))
+            rest = words - in_names
+            is_other = rest != words and predicate not in self.chosen
+            if is_other and rest - en.FUNCTION_WORDS and rest.issubset(self.words):
+                return [f"the graph has “{predicate.name}” for it"]
         return []
 
     def _find_unknown_truth(self) -> list[str]:

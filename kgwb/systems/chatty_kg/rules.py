@@ -92,7 +92,8 @@ WHETHER_ANY = "Are there any of these: "
 """Before a question for several things it asks whether there are any, see ``read_with_doubts``."""
 COUNTING_OPENING = re.compile(r"how many(?! of)", re.I)
 ASKS_WHICH_THEY_ARE = re.compile(
-    r"(and |but )?((which|who|what)( ones)?( (are|were) (they|these|those))?|(list|name) them)\W*",
+    r"(and |but )?((which|who|what)( ones)?( (are|were) (they|these|those)( called)?)?|(list|name) them"
+    r"|what are their names)\W*",
     re.I,
 )
 """A question for what was counted."""
@@ -119,6 +120,8 @@ PLACES = {
 }
 """For an ordinal, its place among several answers."""
 SUPERLATIVE = re.compile(r"\b(most|least|\w{3,}est)\b", re.I)
+THE_MOST = re.compile(r"\bthe (?:(?:most|least) \w+(?<!s)|\w{3,}est)\b", re.I)
+"""A superlative of a quality, and not "the most films"."""
 ASKS_FOR_MOST = re.compile(
     r"^(?:(?:and|but|what about|how about),? )?(?:(?:who|what|which)(?: one)? (?:is|was|are|were) )?"
     r"(the (?:(?:most|least) \w+|\w{3,}est))(?: ones?)?(?: of (?:them|these|those|all|the two))?(?=\W*$)",
@@ -388,11 +391,16 @@ def _select_from_answers(question: str, dialogue: Dialogue) -> str:
     """Return a question for those of the latest answers that a question selects: "which of them are red".
 
     It is the question that they answer, with what is said of them: "which carpets did X weave and
-    are red". "" if the question does not select, or counts what their question has no noun for.
+    are red". After "which is the oldest ship", "and the newest?" is the newest ship. "" if the question
+    does not select, or counts what their question has no noun for.
     """
-    if not SUPERLATIVE.search(dialogue[-1]["question"]):
+    latest: str = dialogue[-1]["question"]
+    if not SUPERLATIVE.search(latest):
         question = ASKS_FOR_MOST.sub(r"which is \1", question)
-    questions = [dialogue[-1]["question"]]
+    most = ASKS_FOR_MOST.match(question)
+    if most and len(THE_MOST.findall(latest)) == 1:
+        return THE_MOST.sub(most[1], latest)
+    questions = [latest]
     if COUNTING_OPENING.match(questions[0]) is None:
         questions = [turn["question"] for turn in dialogue if len(turn["answers"]) > 1]
     if not questions:
