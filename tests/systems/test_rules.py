@@ -271,17 +271,8 @@ def debated(question: str, entity: str, answer: str) -> list[str]:
 
 @pytest.mark.parametrize(
     ("question", "entity", "found", "left"),
-    [
-        ("Where was the director of [Echo] born?", "Echo", "Ada", "Where was [Ada] born?"),
-        ("who directed the films written by [Ada]", "Ada", "Echo | 2 others",
-         "who directed [Echo | 2 others]"),
-        ("who directed films that share actors with [Echo]", "Echo", "Ada | Bo", None),
-        ("who acted together with [Ada]", "Ada", "Echo", "who is the actor of [Echo]"),
-        ("what are the genres of the films with [Ada]", "Ada", "Echo", "what are the genres of [Echo]"),
-        ("Who wrote films by the director of [In the Name of the Sun]?", "In the Name of the Sun",
-         "Bo", None),
-    ],
-)  # fmt: skip
+    read_table(Path(__file__).with_name("shorter_questions.jsonl")),
+)
 def test_three_roles_leave_a_question_one_hop_shorter(
     question: str, entity: str, found: str, left: str | None
 ) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from page import record_html
 from ragonite import answered
+from tables import read_table
 
 from kgwb.errors import OverrideError
 from kgwb.records import to_data
@@ -12,14 +15,7 @@ from kgwb.systems.ragonite.records import CitedAnswer, Source
 
 
 @pytest.mark.parametrize(
-    ("text", "numbers"),
-    [
-        ("So [1]. And so [3]", [1, 3]),
-        ("So [1, 3].", [1, 3]),
-        ("So [2-4][1].", [2, 3, 4, 1]),
-        ("In [4-2] and [1-999]", [4, 2, 1, 999]),
-        ("No number [a], [] or 7", []),
-    ],
+    ("text", "numbers"), read_table(Path(__file__).with_name("cited_sources.jsonl"))
 )
 def test_a_source_that_the_text_cites_is_shown_as_cited(text: str, numbers: list[int]) -> None:
     source = Source("passages", "t", "x")
