@@ -12,6 +12,7 @@ import pytest
 from asked import ASKED
 from commands import write_questions
 from small import CHATTY, DIRECTED, iri, run_of, workbench
+from tables import read_table
 
 from kgwb.bench.cost import (
     Budget,
@@ -91,13 +92,7 @@ def test_money_and_tokens_are_not_known_where_a_server_does_not_report_all_token
 
 
 @pytest.mark.parametrize(
-    ("replies", "uncounted", "shown"),
-    [
-        ([(10, 5)], 0, "15 tokens"),
-        ([(10, 0)], 1, "at least 10 tokens"),
-        ([(10, 5), (0, 0)], 1, "at least 15 tokens"),
-        ([(0, 0)], 1, ", 0 tokens"),
-    ],
+    ("replies", "uncounted", "shown"), read_table(Path(__file__).with_name("known_tokens.jsonl"))
 )
 def test_tokens_that_are_known_in_part_are_said_to_be(
     replies: list[tuple[int, int]], uncounted: int, shown: str

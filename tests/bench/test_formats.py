@@ -92,12 +92,7 @@ def test_an_invalid_file_is_named_with_its_entry(tmp_path: Path, row: Any) -> No
 
 
 @pytest.mark.parametrize(
-    ("ids", "unique_ids"),
-    [
-        (["1", "1", "1#2"], ["1", "1#2", "1#2#2"]),
-        (["1#2", "1", "1", "1"], ["1#2", "1", "1#3", "1#4"]),
-        (["1", 1, "2"], ["1", "1#2", "2"]),
-    ],
+    ("ids", "unique_ids"), read_table(Path(__file__).with_name("repeated_ids.jsonl"))
 )
 def test_repeated_ids_get_numbers(tmp_path: Path, ids: list[Any], unique_ids: list[str]) -> None:
     content = {"questions": [one for id_ in ids for one in qald(id=id_)["questions"]]}

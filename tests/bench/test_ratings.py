@@ -7,6 +7,7 @@ from urllib.parse import unquote
 
 import pytest
 from commands import bench, change_rows, measure, once, write_questions
+from tables import read_table
 
 from kgwb.bench import Report
 from kgwb.bench.figures import LoadedResults
@@ -45,15 +46,7 @@ def fill_in(who: str, *grades: dict[str, int]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "kappa"),
-    [
-        # One disagreement by 1 among 4: 1/4. By chance: 20 of 16 pairs. 1 - (1/4) / (20/16) = 0.8.
-        ([5, 4, 4, 3], [5, 4, 3, 3], 0.8),
-        # Each pair differs by 4. By chance half of them do, so 16 against 8: 1 - 16/8 = -1.
-        ([1, 5], [5, 1], -1.0),
-        ([4, 4], [4, 4], None),
-        ([], [], None),
-    ],
+    ("first", "second", "kappa"), read_table(Path(__file__).with_name("kappas.jsonl"))
 )
 def test_kappa_is_that_computed_by_hand(
     first: list[int], second: list[int], kappa: float | None

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from rdflib import RDFS, XSD, Literal, URIRef
 from small import EX, films, iri
+from tables import read_table
 
 from kgwb.kg.survey import survey_graph
 from kgwb.kg.survey_queries import holds_structure
@@ -87,15 +90,7 @@ def test_values_of_several_classes_are_whole_if_all_are_known_and_few(
 
 @pytest.mark.parametrize(
     ("literals", "things", "label", "expected"),
-    [
-        (2, 0, False, True),
-        (1, 0, False, False),
-        (4, 0, False, True),
-        (5, 0, False, False),
-        (1, 1, False, True),
-        (1, 2, False, False),
-        (1, 0, True, False),
-    ],
+    read_table(Path(__file__).with_name("structural_literals.jsonl")),
 )
 def test_few_literals_and_at_most_one_thing_hold_structure(
     literals: int, things: int, label: bool, expected: bool
