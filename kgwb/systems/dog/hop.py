@@ -532,7 +532,7 @@ def _find_unnamed_nodes(tails: Sequence[Term], head: Head, run: Run) -> set[Term
     vertices = values_clause("?v", looked_up)
     predicates = values_clause("?l", run.kg.vocabulary.labels)
     result = run.kg.select(f"SELECT DISTINCT ?v WHERE {{ {vertices} {predicates} ?v ?l ?name }}")
-    labelled = {vertex for (vertex,) in result.rows if vertex is not None}
+    labelled = {vertex for (vertex,) in result.rows}
     if labelled and labelled.isdisjoint(iris):
         return blank_nodes | iris
     return blank_nodes
