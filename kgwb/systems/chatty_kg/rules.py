@@ -311,7 +311,7 @@ def rephrase_question(
     counted = _count_answers(asked)
     if counted and ASKS_HOW_MANY.fullmatch(question):
         return {"question": counted}
-    selected = _select_from_answers(question, dialogue)
+    selected = _ask_for_other_most(question, asked) or _select_from_answers(question, dialogue)
     if selected and can_be_answered(selected, kg, embeddings):
         return {"question": selected}
     shortened = FOLLOW_UP_OPENING.sub("", question)
@@ -387,20 +387,23 @@ def _ask_of_relative(fragment: str, dialogue: Dialogue, kg: Graph) -> str:
     return ""
 
 
+def _ask_for_other_most(question: str, asked: str) -> str:
+    """Return the previous question with its only superlative replaced: "and the newest?" after "the oldest ship"; else ""."""
+    most = ASKS_FOR_MOST.match(question)
+    if most and len(THE_MOST.findall(asked)) == 1:
+        return THE_MOST.sub(most[1], asked)
+    return ""
+
+
 def _select_from_answers(question: str, dialogue: Dialogue) -> str:
     """Return a question for those of the latest answers that a question selects: "which of them are red".
 
     It is the question that they answer, with what is said of them: "which carpets did X weave and
-    are red". After "which is the oldest ship", "and the newest?" is the newest ship. "" if the question
-    does not select, or counts what their question has no noun for.
+    are red". "" if the question does not select, or counts what their question has no noun for.
     """
-    latest: str = dialogue[-1]["question"]
-    if not SUPERLATIVE.search(latest):
+    if not SUPERLATIVE.search(dialogue[-1]["question"]):
         question = ASKS_FOR_MOST.sub(r"which is \1", question)
-    most = ASKS_FOR_MOST.match(question)
-    if most and len(THE_MOST.findall(latest)) == 1:
-        return THE_MOST.sub(most[1], latest)
-    questions = [latest]
+    questions = [dialogue[-1]["question"]]
     if COUNTING_OPENING.match(questions[0]) is None:
         questions = [turn["question"] for turn in dialogue if len(turn["answers"]) > 1]
     if not questions:
