@@ -222,6 +222,13 @@ def test_expanding_adds_both_directions_and_leaves_noise_out() -> None:
     assert again.edges == subgraph.edges
 
 
+def test_a_list_of_thousands_is_described_by_its_members_within_the_time_of_a_query() -> None:
+    members = " ".join(f":m{n}" for n in range(4_000))
+    kg = films(f"{FILMS} :denis :reads ( {members} ) .")
+    subgraph = expand_node(kg, build_subgraph(directed()), iri("denis"))
+    assert any(label.startswith("(m0, m1, m2, ") for label in roles_by_label(subgraph))
+
+
 def test_predicates_take_turns() -> None:
     kg = films(FILMS + "".join(f":x{n} :aaa :denis ." for n in range(30)))
     subgraph = expand_node(kg, build_subgraph(directed()), iri("denis"), max_triples=4)

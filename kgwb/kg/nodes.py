@@ -42,9 +42,12 @@ NUMBER_WORDS = frozenset("amount magnitude number numericvalue quantity value".s
 """Local parts of predicates that lead from a node to the number that it stands for."""
 MAX_DESCRIBED_FACTS = 8
 """How much of what a blank node has its description tells."""
-LIST_STEPS = f"({n3(RDF.rest)}|{n3(RDF.first)})*"
-NEAR = f"{LIST_STEPS}/(!{n3(RDF.nil)})?/{LIST_STEPS}"
-"""The path from a node to the cells of its list, to nodes that are members of it, and one step further."""
+LIST_STEP = f"{n3(RDF.rest)}|{n3(RDF.first)}"
+NEAR = f"({LIST_STEP})*/(!({LIST_STEP})/({LIST_STEP})*)?"
+"""The path from a node to the cells of its list, to nodes that are members of it, and one step further.
+
+That step leaves the list: the cells behind each cell of a list are as many as its length squared.
+"""
 
 
 def is_of_container(predicate: Term | None) -> bool:
@@ -92,8 +95,8 @@ class Nodes:
     kg: Graph
     triples: rdflib.Graph
     """The triples of the graph with these nodes as subjects."""
-    kinds: Mapping[Any, Term]
-    """The predicate that leads to each node."""
+    kinds: Mapping[Any, Term | None]
+    """The nodes that were asked about, each with the predicate that leads to it; None if that is unknown."""
     names: Mapping[str, str]
     """The display names of IRIs."""
 
@@ -184,10 +187,14 @@ class Nodes:
         return None
 
     def display_names(self) -> dict[URIRef, str]:
-        """Return the names of IRIs, and the descriptions of the blank nodes under their ``node_key``."""
+        """Return the names of IRIs, and the descriptions of the blank nodes under their ``node_key``.
+
+        Of a list, the inner cells have none unless they were asked about.
+        """
         names = {URIRef(iri): name for iri, name in self.names.items()}
         nodes: set[Any] = set(self.triples.subjects())
-        for node in nodes:
+        inner_cells = set(self.triples.objects(predicate=RDF.rest))
+        for node in nodes - (inner_cells - set(self.kinds)):
             names[URIRef(node_key(node))] = self.describe(node)
         return names
 
@@ -199,7 +206,7 @@ def read_nodes(kg: Graph, triples: Collection[Triple], names: Mapping[str, str])
     One query is sent if there are any, and one request for names. ``names`` are those that are known.
     """
     ends: dict[tuple[Term, Term], None] = {}
-    kinds = {}
+    kinds: dict[Any, Term | None] = {}
     for subject, predicate, object_ in triples:
         if isinstance(object_, BNode):
             ends[subject, predicate] = None
@@ -207,6 +214,7 @@ def read_nodes(kg: Graph, triples: Collection[Triple], names: Mapping[str, str])
                 kinds[object_] = predicate
         if isinstance(subject, BNode):
             ends[object_, predicate] = None
+            kinds.setdefault(subject, None)
     found = rdflib.Graph()
     known = [end for end in ends if is_serializable(end[0])]
     if known:
