@@ -206,6 +206,8 @@ def test_a_doubt_is_the_same_in_chat_debugger_cell_page_and_terminal(
     ("message", "headline"),
     [
         ("the graph is empty", "The graph is empty"),
+        ("can't read films.ttl", "Can't read films.ttl"),
+        ("no, that is no graph", "No, that is no graph"),
         ("http://e/ cannot be reached", "http://e/ cannot be reached"),
         ("films.ttl is empty", "films.ttl is empty"),
         ("small/qir: no valid reply", "qir: no valid reply"),
@@ -223,12 +225,20 @@ def test_a_failure_is_a_headline_in_which_names_are_as_they_are(
     assert answer_view(RunState.of(run)).headline == headline
 
 
-def test_a_doubt_is_said_once_on_a_page() -> None:
+@pytest.mark.parametrize(
+    ("ungrounded", "gold"),
+    [(False, None), (False, ["denis"]), (False, ["lynch"]), (True, None)],
+)
+def test_a_doubt_is_said_once_on_a_page(ungrounded: bool, gold: list[str] | None) -> None:
     def answer(question: Question, dialogue: Dialogue, run: Run) -> Answer:
-        return replace(DENIS, doubt="two of this name")
+        return replace(DENIS, doubt="two of this name", ungrounded=ungrounded)
 
     run = Run(System("small", answer, [count_films]), WHO, kg=films(), models={}).go()
-    for html in (render_run(run), Debugger(session_of(run)).view()):
+    if gold is not None:
+        run.right_answer = known_right_answer([str(iri(name)) for name in gold], [])
+    debugger = Debugger(session_of(run))
+    debugger.selected_view = "answer"
+    for html in (render_run(run), debugger.view()):
         assert Page(html).text.count("two of this name") == 1
 
 

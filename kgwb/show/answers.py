@@ -28,7 +28,6 @@ from kgwb.show.html import (
     Html,
     div,
     muted_text,
-    note,
     omitted_count,
     render_template,
     span,
@@ -81,18 +80,20 @@ MAX_REVISION_CHARS = 40
 
 def render_answer(answer: Answer, context: RenderContext) -> Html:
     """Render what is in doubt, what supports an answer, or why there is none, and its queries."""
-    doubt = note(answer.doubt) if answer.doubt else Html()
-    return div("body stack", doubt, *render_answer_parts(answer, context))
+    return div("body stack", *render_answer_parts(answer, context))
 
 
-def render_answer_parts(answer: Answer, context: RenderContext) -> list[Html]:
-    """Return a rendered answer, in one part: a warning, text, values with support, queries.
+def render_answer_parts(
+    answer: Answer, context: RenderContext, *, is_doubt_shown: bool = False
+) -> list[Html]:
+    """Return a rendered answer, in one part: warnings, text, values with support, queries.
 
-    There is a warning for an answer from a model's own knowledge; a banner tells of a doubt. Below it
-    is, collapsed, what else a name may mean that was read as another one. An answer without values
-    has the reason in their place. At most MAX_ROWS values are shown: MAX_VALUES at once, the others
-    collapsed. An answer of several columns is a table, and the support of its rows is collapsed.
-    Vertices that share a name are told apart by their IRIs.
+    There is a warning for an answer from a model's own knowledge, and one that tells of a doubt,
+    unless ``is_doubt_shown`` elsewhere, as in a banner. Below them is, collapsed, what else a name may
+    mean that was read as another one. An answer without values has the reason in their place. At most
+    MAX_ROWS values are shown: MAX_VALUES at once, the others collapsed. An answer of several columns
+    is a table, and the support of its rows is collapsed. Vertices that share a name are told apart
+    by their IRIs.
     """
     context = with_unique_names(answer, context.with_names(answer.names))
     rendered = render_template(
@@ -102,6 +103,7 @@ def render_answer_parts(answer: Answer, context: RenderContext) -> list[Html]:
         render_triples=render_triples,
         ungrounded_note=UNGROUNDED_NOTE,
         answer=answer,
+        doubt="" if is_doubt_shown else answer.doubt,
         context=context,
     )
     return [rendered]

@@ -86,7 +86,8 @@ def render_run(run: Run, blamed_step: str = "") -> Html:
     context = context_of(run)
     answer_parts = []
     if run.answer and run.status == "done":  # why there is no answer is part of the banner
-        answer_parts = render_answer_parts(run.answer, context)
+        is_doubt_shown = answer_view(state).has_doubt
+        answer_parts = render_answer_parts(run.answer, context, is_doubt_shown=is_doubt_shown)
     return render_template(
         "show/templates/run.html",
         header=render_question_header(run),

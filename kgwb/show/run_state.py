@@ -430,6 +430,11 @@ class AnswerView(NamedTuple):
     cost: str = ""
     """Duration, model calls and queries, which end the small text; "" without an answer."""
 
+    @property
+    def has_doubt(self) -> bool:
+        """Whether the details tell what is in doubt: an answer that is right or wrong has none."""
+        return self.label == ANSWER_STATE_LABELS[IN_DOUBT]
+
     def small_text(self, limit: int) -> str:
         """Return the details, shortened to ``limit`` characters, and then the whole cost."""
         parts = [shorten(self.details, limit), self.cost]
@@ -484,7 +489,7 @@ def answer_icon(run: Run) -> str:
 def _capitalized(text: str) -> str:
     """Return a text that begins with a capital, unless it begins with an address, a file or an agent."""
     first_word, _, _ = text.partition(" ")
-    if not first_word.isalpha():
+    if not first_word.rstrip(",").replace("'", "").isalpha():
         return text
     return text[0].upper() + text[1:]
 

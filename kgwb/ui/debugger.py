@@ -220,7 +220,8 @@ class Debugger(StepPanel):
         parts = [h.muted_text("No answer yet.")]
         if answer is not None and self.run.status == "done":
             context = context_of(self.run, can_mute=self.can_mute)
-            parts = render_answer_parts(answer, context)
+            is_doubt_shown = answer_view(self.session.run_state()).has_doubt
+            parts = render_answer_parts(answer, context, is_doubt_shown=is_doubt_shown)
             reasons = render_reasons(answer, steps, self.run.unrecorded_graph)
             parts.append(reasons)
             parts.append(self._render_things(answer))
