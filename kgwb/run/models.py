@@ -139,10 +139,19 @@ class Replay(ChatModel):
             return replies[0]
 
     def _find(self, content: JsonObject) -> list[ChatReply]:
-        """Return the replies to a request; for one that is not recorded, a new list."""
-        for recorded, replies in self._recorded.get(_last_text(content), ()):
+        """Return the replies to a request; for one that is not recorded, a new list.
+
+        Requests are equal if their JSON is: a tuple that a system gave was recorded as a list.
+        """
+        same_text = self._recorded.get(_last_text(content), ())
+        for recorded, replies in same_text:
             if recorded == content:
                 return replies
+        if same_text:
+            encoded = encode_canonical(content)
+            for recorded, replies in same_text:
+                if encode_canonical(recorded) == encoded:
+                    return replies
         return []
 
     def _describe_nearest(self, content: JsonObject) -> str:

@@ -18,7 +18,7 @@ import os
 import re
 import shutil
 from collections.abc import Collection, Iterable, Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import field, replace
 from functools import cache, lru_cache
 from pathlib import Path
@@ -362,8 +362,7 @@ class Prompts:
         """Return whether the person's folder has this prompt's file; False without a folder."""
         if self.folder is None:
             return False
-        path = self.folder / f"{name}.md"
-        return path.is_file()
+        return _status_of_file(self.folder / f"{name}.md") is not None
 
     def path(self, name: str) -> Path:
         """Return the file that a prompt is read from: the person's, the system's, or kgwb's own.
@@ -385,10 +384,9 @@ class Prompts:
             if folder is None:
                 continue
             path = folder / f"{name}.md"
-            with suppress(OSError, ValueError):
-                status = path.stat()
-                if S_ISREG(status.st_mode):
-                    return path, status
+            status = _status_of_file(path)
+            if status is not None:
+                return path, status
             paths.append(path)
         places = " or ".join(map(str, paths))
         raise PromptError(f"no prompt file for {name}", hint=f"write the prompt to {places}")
@@ -405,11 +403,7 @@ class Prompts:
         if text is not None:
             return text
         path, status = self._find_file(name)
-        with disk.os_errors_as_input_error(
-            f"cannot read the prompt file {path}",
-            "check that you may read it, and save it as UTF-8",
-            PromptError,
-        ):
+        with _prompt_errors(path):
             return _read_version(str(path), status.st_ino, status.st_mtime_ns, status.st_size)
 
     def _text_in_code(self, name: str) -> str | None:
@@ -470,6 +464,28 @@ class Prompts:
         """
         parse_prompt(name, text)
         return replace(self, texts={**self.texts, name: text})
+
+
+def _prompt_errors(path: Path) -> AbstractContextManager[None]:
+    """Raise PromptError, which names the prompt file, in place of an OSError or UnicodeError."""
+    return disk.os_errors_as_input_error(
+        f"cannot read the prompt file {path}",
+        "check that you may read it, and save it as UTF-8",
+        PromptError,
+    )
+
+
+def _status_of_file(path: Path) -> os.stat_result | None:
+    """Return the status of a file; None if there is none, or something else than a file.
+
+    Raises PromptError if that cannot be found out. Taken as none, a prompt that a person wrote
+    would be replaced by kgwb's own.
+    """
+    with _prompt_errors(path), suppress(FileNotFoundError, NotADirectoryError, ValueError):
+        status = path.stat()
+        if S_ISREG(status.st_mode):
+            return status
+    return None
 
 
 @lru_cache(maxsize=256)

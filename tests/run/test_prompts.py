@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -115,6 +116,12 @@ def test_missing_and_unreadable_prompts_are_named(tmp_path: Path) -> None:
     with pytest.raises(PromptError, match="cannot read") as caught:
         Prompts(tmp_path).text("x")
     assert "UTF-8" in caught.value.hint
+    own = tmp_path / "chatty_kg" / "qir.md"
+    own.parent.mkdir()
+    own.symlink_to(own)  # as a folder that may not be entered: whether it is there is not known
+    for look in (Prompts(tmp_path).text, Prompts(tmp_path).has_own):
+        with pytest.raises(PromptError, match=re.escape(str(own))):
+            look("chatty_kg/qir")
     with pytest.raises(PromptError, match="none"):
         workbench(Scripted({}), prompts=tmp_path / "none")
 

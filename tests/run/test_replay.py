@@ -34,6 +34,8 @@ def test_replies_come_in_order_and_the_last_is_repeated() -> None:
 
 def test_a_reply_is_used_for_a_request_with_the_same_content() -> None:
     assert say(Replay([recorded("1")]), task="other", variables={"x": 1}, timeout_s=1.0) == "1"
+    choices: Any = {"enum": ["a", "b"]}
+    assert say(Replay([recorded("1", schema=choices)]), schema={"enum": ("a", "b")}) == "1"
 
 
 @pytest.mark.parametrize(
