@@ -240,6 +240,8 @@ def test_the_tree_shows_failed_attempts_notes_and_errors() -> None:
     assert f"failed: {error}" in tree
     assert f"{check.name}: {check.problem}" in tree
     assert "\n      note: cut" in tree
+    empty = replace(failed, attempts=[Attempt("", "", (check,))])
+    assert f"attempt 1 failed: {check.name}: {check.problem}\n" in format_tree([empty])
     assert "\n   │  note: cut" in format_tree([failed, replace(failed, key="below", parent="qir")])
 
 

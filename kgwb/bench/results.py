@@ -461,7 +461,9 @@ def read_results(folder: str | Path) -> tuple[JsonObject, list[BenchRow]]:
         if inside:
             hint = f"name a folder in it that has results: {', '.join(inside[:9])}"
         reason = describe_validation_error(exc)
-        raise InputError(f"{folder} has no results of a benchmark: {reason}", hint=hint) from exc
+        raise InputError(
+            f"{folder} has no results of a benchmark: {CONFIG_FILE}: {reason}", hint=hint
+        ) from exc
     file = RowFile(folder / RESULTS_FILE, writable=False)
     return config, list(file.rows.values())
 
@@ -588,9 +590,16 @@ def describe_config_changes(
         if kind in INFORMATIONAL_ENTRIES or old_value == new_value:
             continue
         if name == "kg":
-            yield f"the graph of {before.get('source')} is not that of {now.get('source')}"
+            yield _describe_graph_change(before.get("source"), now.get("source"))
         else:
             yield f"{name} was {old_value!r} and is now {new_value!r}"
+
+
+def _describe_graph_change(old_source: str | None, new_source: str | None) -> str:
+    """Return a sentence for two graphs that differ, each with the file or address it came from."""
+    if old_source == new_source:
+        return f"the graph {old_source or 'without a file'} has changed since"
+    return f"the graph of {old_source} is not that of {new_source}"
 
 
 def get_verdict(row: BenchRow) -> str:

@@ -801,8 +801,12 @@ class _Tree:
             if attempt.accepted:
                 continue
             problems = [f"{check.name}: {check.problem}" for check in attempt.problems]
-            reply = shorten(single_line(attempt.reply))
-            line = single_line(f"attempt {number} failed: {'; '.join(problems)}: {reply}")
+            texts = [
+                f"attempt {number} failed",
+                "; ".join(problems),
+                shorten(single_line(attempt.reply)),
+            ]
+            line = single_line(": ".join(filter(None, texts)))
             yield add_color(line, "failure", self.color)
         for note in step.notes:
             yield add_color(single_line(f"note: {note}"), "note", self.color)

@@ -422,8 +422,8 @@ WRONG = {
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("config.json", "{", "has no results of a benchmark"),
-        ("config.json", "[]", "has no results of a benchmark"),
+        ("config.json", "{", "has no results of a benchmark: config.json: "),
+        ("config.json", "[]", "has no results of a benchmark: config.json: "),
         ("results.jsonl", "nonsense\n", "line 1, is not a result"),
         ("ladder.jsonl", "[]\n", "ladder.jsonl, line 1, is not a result"),
         ("ladder.jsonl", '{"id": "b", "f1": 0, "error": null}\n', "line 1, is not a result: agent"),

@@ -329,11 +329,13 @@ def test_after_a_kill_in_the_middle_of_a_line_the_rest_is_asked_and_the_results_
 
 def test_results_of_another_setup_or_of_other_questions_are_refused(tmp_path: Path) -> None:
     bench(tmp_path)
+    changed = rdflib.Graph().parse(data=GRAPH.replace("Dune", "Tenet"), format="turtle")
     other = [BenchQuestion(id="1", question="year of Dune", answers=())]
     for given, questions, said in (
         (setup(theta=1), QUESTIONS, "theta was 3"),
         (setup(Scripted({}, name="other")), QUESTIONS, "'scripted' .* 'other'"),
         (replace(setup(), kg=films()), QUESTIONS, "the graph of .* is not that of"),
+        (replace(setup(), kg=open_kg(changed)), QUESTIONS, "the graph .* has changed since"),
         (setup(), other, "id '1'"),
     ):
         with pytest.raises(InputError, match=said):

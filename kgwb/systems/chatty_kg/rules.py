@@ -388,7 +388,7 @@ def _ask_of_relative(fragment: str, dialogue: Dialogue, kg: Graph) -> str:
 
 
 def _ask_for_other_most(question: str, asked: str) -> str:
-    """Return the previous question with its superlative replaced: "and the newest?" after "the oldest ship"; else ""."""
+    """Return the previous question with another superlative ("and the newest?" after "the oldest ship"), or ""."""
     most = ASKS_FOR_MOST.match(question)
     if most and len(THE_MOST.findall(asked)) == 1:
         return THE_MOST.sub(most[1], asked)
