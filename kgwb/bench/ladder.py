@@ -9,6 +9,7 @@ record of the run.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -125,7 +126,8 @@ def locate_losses(
         lost_ids.add(question.id)
         if not is_current(loss_file.rows.get(question.id), row):
             tasks.append(locate(question, row, dialogue))
-    run_tasks(tasks, workers, canceller)
+    with closing(loss_file):
+        run_tasks(tasks, workers, canceller)
     return [loss_file.rows[question.id] for question in questions if question.id in lost_ids]
 
 
