@@ -276,7 +276,7 @@ if TYPE_CHECKING:
     from kgwb.kg.survey import CACHE_LIFETIME_S, GENERIC_CLASSES, survey_graph
     from kgwb.kg.survey_records import ClassGroup, Survey
     from kgwb.kg.survey_text import SurveyWriter, writer_of_survey
-    from kgwb.llm.rules.classes import CLASS_RELATION
+    from kgwb.llm.rules.classes import CLASS_RELATION, name_members
     from kgwb.llm.rules.predicates import (
         fetch_classes_of_graph,
         find_gender,
@@ -558,6 +558,7 @@ __all__ = [
     "muted_text",
     "n3",
     "name_from_iri",
+    "name_members",
     "names_unit",
     "normalize",
     "normalized_words",
@@ -661,7 +662,7 @@ _IMPORTED_ON_USE = {
     "kgwb.kg.survey": "CACHE_LIFETIME_S GENERIC_CLASSES survey_graph",
     "kgwb.kg.survey_records": "ClassGroup Survey",
     "kgwb.kg.survey_text": "SurveyWriter writer_of_survey",
-    "kgwb.llm.rules.classes": "CLASS_RELATION",
+    "kgwb.llm.rules.classes": "CLASS_RELATION name_members",
     "kgwb.llm.rules.predicates": "fetch_classes_of_graph find_gender find_kind has_said is_called",
     "kgwb.llm.rules.reading": ("can_be_answered find_unread ground_question read_with_doubts"),
     "kgwb.show.answers": (

@@ -46,6 +46,12 @@ CLUB = """
   :mensWinner :pal ; :womensWinner :ida .
 :race19 a :Race ; :raceOf :cup ; :year 2019 ; :numberOfBoats 40 ; :mensWinner :tor ; :womensWinner :olga .
 :cabin :madeBy :yard . :pal :bornIn :cove ; :birthYear 1970 . :nils :trainedUnder :olga . :tor :trainedUnder :nils .
+:pal :sister :inga ; :formerClub :oldclub ; :sailsFor :newclub ; :medals 7 . :medal :medallist :pal .
+:inga a :Person ; rdfs:label "Inga Berg" ; :joinedOn "2001-06-01"^^xsd:date .
+:oldclub a :Club ; rdfs:label "Old Sailors" . :newclub a :Club ; rdfs:label "Fjord Sailors" .
+:lamp :givenTo :ida ; :givenBy :olga ; rdfs:label "Brass Lamp" . :basin :status :open .
+:night a :Team ; rdfs:label "Night" ; :numberOfMembers "5" .
+:lantern a :Prize ; :awardedAt :regatta ; :wonBy :pal ; rdfs:label "Lantern Prize" .
 :tune :madeBy :tor ; rdfs:label "Sea Tune" . :poem :writer :pal ; rdfs:label "Sea Poem" .
 :song :writtenBy :pal ; rdfs:label "Sea Song" . :reel :playedBy :pal ; rdfs:label "Deck Reel" .
 """

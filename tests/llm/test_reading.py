@@ -155,7 +155,7 @@ def test_names_are_found_in_a_question(question: str, names: str) -> None:
         ("Where was Sea Otter refitted?", "", "a place"),
         ("Who refitted Sea Otter?", "", "a person"),
         ("Who is the motto of Jo Frost?", "", "a person"),
-        ("When was Jo Frost born?", "", "a time"),
+        ("When was Jo Frost born?", "", "birth date"),
         ("Did Jo Frost refit Sea Eagle?", "", "does not say of Jo Frost"),
         ("Who is the skipper of Sea Otter?", "Sea Otter | skipper | ?answer", ""),
         ("Who is the crew size of Sea Otter?", "Sea Otter | who | ?answer", ""),

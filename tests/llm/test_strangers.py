@@ -58,6 +58,9 @@ def test_most_answers_to_the_questions_for_tuning_are_right(half: str) -> None:
         ("newcomers/sealed7", 8, 0.7),
         ("newcomers/sealed8", 5, 0.77),
         ("newcomers/sealed9", 9, 0.76),
+        ("newcomers/sealed10", 7, 0.71),
+        ("newcomers/sealed11", 3, 0.89),
+        ("newcomers/sealed12", 2, 0.91),
         ("newcomers/tune2", 3, 0.85),
         ("newcomers/tune3", 1, 0.85),
     ],
@@ -85,7 +88,7 @@ ANSWERED = {
 }
 REFUSED = {
     "Wie hoch ist der Eiger?": "not in English",
-    "Where was Charles Barrington born?": "a place",
+    "Where was Charles Barrington born?": "birth place",
     "Who built the Mittellegi Hut?": "a person",
     "When was the first ascent of the Matterhorn?": "a time",
     "Was Charles Barrington born in London?": "Charles Barrington",

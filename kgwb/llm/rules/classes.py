@@ -60,6 +60,8 @@ CLASS_RELATION = "type"
 """The relation of a fact that states the class of what is asked for."""
 MAX_CLASS_WORDS = 3
 """How many words the name of an asked class may have."""
+MAX_NAMED_MEMBERS = 20
+"""How many members of a class a question may name one by one."""
 EXISTENCE = re.compile(
     r"\b(?:(?:are|is) there|(?:do|does|did|have|has) (?:we|you|they|i) (?:have|got)|on (?:record|file)"
     r"|in (?:the|this|your|our) (?:graph|data|database|dataset)|in (?:total|all)|altogether)\b",
@@ -359,6 +361,23 @@ def members_of(class_iri: URIRef, kg: Graph) -> str:
     """Return a pattern of the members of a class as ?s."""
     types = types_path(kg)
     return f"?s ({types})/<{RDFS.subClassOf}>* {n3(class_iri)} ."
+
+
+def name_members(kg: Graph, noun: str) -> list[str]:
+    """Return the names of the members of the class that a noun names, sorted by IRI; [] if they are too many.
+
+    More than MAX_NAMED_MEMBERS are too many to be named in a question.
+    """
+    class_iri = fetch_classes(kg).find(normal_noun(noun))
+    if class_iri is None:
+        return []
+    limit = MAX_NAMED_MEMBERS + 1
+    pattern = members_of(class_iri, kg)
+    members = kg.select(f"SELECT DISTINCT ?s WHERE {{ {pattern} }} LIMIT {limit}")
+    iris = [member for [member] in members.rows if isinstance(member, URIRef)]
+    if len(iris) > MAX_NAMED_MEMBERS:
+        return []
+    return list(kg.names(sorted(iris)).values())
 
 
 def _read_about(

@@ -72,6 +72,7 @@ from kgwb.llm.rules.words import (
     are_kin,
     has_word_of_stem,
     have_rivals,
+    leads_elsewhere,
     leads_to_agent,
     only,
     relation_phrase,
@@ -86,6 +87,13 @@ REQUIREMENT = re.compile(
 )
 """Asks what somebody must be: "how tall do you have to be to", "how old must one be"."""
 LIMIT_WORDS = en.word_list("limits")
+FORMERLY = "formerly"
+"""How "before" at the end of a question is read: "who coached X before"."""
+PEOPLE = frozenset(("people", "persons"))
+PAST_WORDS = en.word_list("past")
+"""Words of a predicate for what was and is no longer: "former club"."""
+SIGNS_OF_PAST = en.word_list("signs_of_past")
+"""Words of a question for what was."""
 LIKE_CLASS_SIMILARITY = 0.38
 """Similarity from which a word is taken for a class that no class of the graph is named by."""
 PASSING_TIMES = en.word_list("passing_times")
@@ -170,11 +178,24 @@ class Coverage(QuestionWords):
             doubts = self._taken_as_chosen(guessed)
         doubts = doubts or self._find_events() or self._find_unsaid_place()
         doubts = doubts or self._find_said_of_others() or self._find_requirement()
+        doubts = doubts or self._find_unsaid_past()
         return self.find_wrong_values()._replace(
             doubts=doubts,
             is_guess=bool(guessed),
             has_left_out=not all(map(self._find_kin_name, left_out)),
         )
+
+    def _leads_to_former(self) -> bool:
+        """Return whether the chosen predicates lead to what was and is no longer: "former club"."""
+        return all(not PAST_WORDS.isdisjoint(words_of(name)) for name in self.chosen_names)
+
+    def _find_unsaid_past(self) -> list[str]:
+        """Return the doubt that the chosen predicate is "former club", if the question does not ask for the past."""
+        if not self._leads_to_former() or self.kind == "a time":
+            return []
+        if not (PAST_WORDS | SIGNS_OF_PAST).isdisjoint(self.words):
+            return []
+        return self._taken_as_chosen(self.content_words)
 
     def _find_events(self) -> list[str]:
         """Return the doubt that an answer is an event, and not who or what takes part in it.
@@ -339,7 +360,7 @@ class Coverage(QuestionWords):
         """
         word = self.words[position]
         is_read = self.is_lookup or self.reading.kind == "boolean"
-        if not is_read or is_comparing(word):
+        if not is_read or is_comparing(word) or word == FORMERLY:
             return False
         if self._find_kin_name(position):
             return True
@@ -423,12 +444,14 @@ class Coverage(QuestionWords):
         "Is the hut open in winter?" does not ask for the status "open" where the graph has "open in winter".
         """
         in_names = set(chain.from_iterable(words_of(mention.text) for mention in self.vertices_of))
-        for predicate in self.predicates:
-            words = set(words_of(predicate.name))
+        names = [predicate.name for predicate in self.predicates]
+        names += names_of_other_predicates(self.kg, self.predicates)
+        for name in names:
+            words = set(words_of(name))
             rest = words - in_names
-            is_other = rest != words and predicate not in self.chosen
+            is_other = rest != words and name not in self.chosen_names
             if is_other and rest - en.FUNCTION_WORDS and rest.issubset(self.words):
-                return [f"the graph has “{predicate.name}” for it"]
+                return [f"the graph has “{name}” for it"]
         return []
 
     def _find_unknown_truth(self) -> list[str]:
@@ -450,7 +473,7 @@ class Coverage(QuestionWords):
         first = min(things or self.vertices_of)
         for predicate in fetch_predicates(self.kg, self.vertices_of[first]):
             is_unfit = predicate.has_only_numbers or predicate.is_temporal
-            if is_unfit and len(things) == 2:
+            if (is_unfit and len(things) == 2) or leads_elsewhere(predicate.name, self.words):
                 continue
             if find_similar_predicates(self.relation, [predicate.name], self.embeddings):
                 return []
@@ -484,6 +507,8 @@ class Coverage(QuestionWords):
         looked at. A comparing word or superlative must stand in the name of a predicate.
         """
         word = self.words[position]
+        if word == FORMERLY:
+            return self.is_lookup and self._leads_to_former()
         is_owner = self.word_at(position - 1) == "whose" and self._is_own_class(word)
         if is_comparing(word) or is_owner:  # whose boat is X
             return self._stands_in_predicate(word)
@@ -637,7 +662,10 @@ class Coverage(QuestionWords):
         numbers, and only some are persons. For others, values are fetched from the graph and compared
         with the kind that is asked for.
         """
-        of_class = self._find_other_class()
+        for find in (self._find_no_people, self._find_only_number, self._find_other_class):
+            of_class = find()
+            if of_class.reasons:
+                break
         if of_class.reasons or not self.kind:
             return of_class
         incoming = [predicate for predicate in self.chosen if predicate.is_incoming]
@@ -655,6 +683,32 @@ class Coverage(QuestionWords):
             names = "”, “".join(self.chosen_names)
             reasons = [f"it asks for {self.kind}, and the values of “{names}” are of another kind"]
         return Unread(reasons)
+
+    def _find_only_number(self) -> Unread:
+        """Return the reason that the question asks which workers there are, and their number was found, if so."""
+        if "many" in self.words:
+            return Unread()
+        for position in self.positions:
+            noun = self.words[position]
+            is_plural = singularize(noun) != noun and noun not in en.TIME_WORDS
+            if not (is_plural and self.is_asked_noun(position)):
+                continue
+            if any(
+                each.has_only_numbers and has_word_of_stem(each.name, noun) for each in self.chosen
+            ):
+                return Unread([f"it asks for “{noun}”, and their number was found"])
+        return Unread()
+
+    def _find_no_people(self) -> Unread:
+        """Return the reason that the question asks how many people, and things were counted, if so."""
+        if "many" not in self.words or PEOPLE.isdisjoint(self.words):
+            return Unread()
+        for predicate in self.chosen:
+            if predicate.has_only_numbers or leads_to_kind(
+                self.kg, self.vertices, predicate, "a person"
+            ):
+                return Unread()
+        return Unread(["it asks for people, and things were found"], found_things=True)
 
     def _find_other_class(self) -> Unread:
         """Return the reason that things of a class are asked for, and others, texts or numbers found, if any."""

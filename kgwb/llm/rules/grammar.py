@@ -282,7 +282,7 @@ UNSUPPORTED_WORDS = en.word_list("unsupported")
 FILLER_PHRASES = re.compile(
     r"(\[[^\[\]]*\])| - the \w+, not the \w+|\b(in the world|on earth|by any chance|in particular|got any"
     r"|at the moment|right now|at present|(meant|supposed|expected) to(?= be\b)"
-    r"|makes? up|i'm after|get(?= (the|a|an|some)\b)|(before|after)(?=[.?!]|$| (i|we)\b)"
+    r"|makes? up|i'm after|get(?= (the|a|an|some)\b)|after(?=[.?!]|$)|(before|after)(?= (i|we)\b)"
     r"|(?<=its |his |her |eir )own|work(s|ed|ing)?(?= as (an?|the)\b)|the names? of(?= (the|all|a)\b))",
     re.I,
 )

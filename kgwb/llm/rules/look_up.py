@@ -345,13 +345,20 @@ class LookUp(QuestionWords):
         return self._reading_of_predicate(stated) if stated else reading
 
     def _find_stated_number(self) -> VertexPredicate | None:
-        """Return the only predicate that says the number of what is asked for: "number of members"; else None."""
+        """Return the only predicate that says the number of what is asked for: "number of members"; else None.
+
+        It may be called by that alone, if it has only numbers: "goals", which are not counted by who scored them.
+        """
         asked = set(map(stem, self.content_words))
+        nouns = [
+            self.words[position] for position in self.positions if self.is_asked_noun(position)
+        ]
         stating = []
         for predicate in self.predicates:
             words = set(words_of(predicate.name)) - {"of"}
             counted = words - {"number", "count"}
-            if counted and counted < words and asked.issuperset(map(stem, counted)):
+            is_number = counted < words or (predicate.has_only_numbers and words <= set(nouns))
+            if counted and is_number and asked.issuperset(map(stem, counted)):
                 stating.append(predicate)
         return only(stating)
 
@@ -360,7 +367,7 @@ class LookUp(QuestionWords):
         facts = self.reading.facts
         has_one_fact = len(facts) == 1
         whole = self._find_compound() if len(facts) > 1 else self._find_inverse()
-        whole = self._find_number_of_people() or whole or self._find_before_name()
+        whole = self._find_number_of_people() or whole or self._find_joined_verb()
         if whole is not None:
             return self._reading_of_predicate(whole)
 
@@ -433,18 +440,20 @@ class LookUp(QuestionWords):
             return None
         return self._find_kin([each for each in self.predicates if each.has_only_numbers])
 
-    def _find_before_name(self) -> VertexPredicate | None:
-        """Return the only predicate to the name that stands right before it: nurses "work on" X; else None.
+    def _find_joined_verb(self) -> VertexPredicate | None:
+        """Return the only predicate that stands right before the name, or at the end: nurses "work on" X; else None.
 
-        Else the head nurse of X would be a nurse, too.
+        Else the head nurse of X would be a nurse, too, and the former club of X one that X does "play for".
         """
         place = self.words.index("")
-        said = [stem(word) for word in self.words[:place] if word not in en.DETERMINERS]
+        before, after = self.words[:place], self.words[place + 1 :]
         found = []
         for predicate in self.predicates:
             words = list(map(stem, words_of(predicate.name)))
             is_joined = len(words) > 1 and words[-1] in en.PREPOSITIONS - {"of"}
-            if predicate.is_incoming and is_joined and said[-len(words) :] == words:
+            said = before if predicate.is_incoming else after
+            said = [stem(word) for word in said if word not in en.DETERMINERS]
+            if is_joined and said[-len(words) :] == words:
                 found.append(predicate)
         is_single = len(self.reading.facts) == 1
         return only(found) if is_single and self.asked_class() else None

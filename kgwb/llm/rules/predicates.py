@@ -403,6 +403,7 @@ def find_similar_predicates(relation: str, names: Names, embeddings: Embeddings)
     names = _without_other_numbers(relation, names)
     event = without_time_and_place(relation)
     if event not in ("", relation):
+        names = [name for name in names if not _says_place_for_time(relation, name)]
         names = _predicates_of_event(event, names, embeddings)
     similarities = embeddings.similarity(relation, names, SPELLING_WEIGHT)
     threshold = MIN_RELATION_SIMILARITY
@@ -473,6 +474,16 @@ def _names_from(threshold: float, names: Names, similarities: Sequence[float]) -
         if similarity >= threshold:
             similar.append(name)
     return similar
+
+
+def _says_place_for_time(relation: str, name: str) -> bool:
+    """Return whether a name says the place of an event where the relation is its time, or the reverse."""
+    relation_words = set(relation.split())
+    words = set(name.casefold().split())
+    for asked, other in ((en.TIME_WORDS, en.PLACE_WORDS), (en.PLACE_WORDS, en.TIME_WORDS)):
+        if relation_words & asked and words & other and not words & asked:
+            return True
+    return False
 
 
 def without_time_and_place(relation: str) -> str:

@@ -96,6 +96,7 @@ from kgwb.llm.rules.words import (
     has_word_of_stem,
     have_same_words,
     kept_by_graph,
+    leads_elsewhere,
     looks_english,
     lowercase_words,
     only,
@@ -211,13 +212,30 @@ def _ground_truth(
             return reading._replace(facts=(fact,), target=first.text)
     predicates = fetch_predicates(kg, vertices)
     if len(mentions) == 2:
-        second = {each.name for each in fetch_predicates(kg, vertices_of[mentions[1]])}
-        predicates = [each for each in predicates if each.name in second]
+        predicates = _find_joining(predicates, question.words, vertices_of[mentions[1]], kg)
     read = _with_worded_direction(reading, question.tokens, mentions, predicates, embeddings)
     if len(mentions) == 1:
         return read
     question_words = QuestionWords(question.words, kg, embeddings)
     return _with_joining_kin(read, question_words, vertices_of, kg)
+
+
+def _find_joining(
+    predicates: Sequence[VertexPredicate], words: Words, vertices: Vertices, kg: Graph
+) -> list[VertexPredicate]:
+    """Return the predicates of a name that may join it to other vertices, by the words of a question.
+
+    The vertices have them, too. One whose name the question says is kept, also without that; who X was
+    given to is not who it was "given by".
+    """
+    others = {each.name for each in fetch_predicates(kg, vertices)}
+    joining = []
+    for predicate in predicates:
+        is_asked = set(words).issuperset(words_of(predicate.name))
+        may_join = predicate.name in others and not leads_elsewhere(predicate.name, words)
+        if is_asked or may_join:
+            joining.append(predicate)
+    return joining
 
 
 def _read_added_condition(question: str, kg: Graph, embeddings: Embeddings) -> Read | None:

@@ -833,13 +833,16 @@ def leads_to_agent(name: str) -> bool:
 
 
 def leads_elsewhere(name: str, words: Words) -> bool:
-    """Return whether a name leads to another end of a verb than words with its agent: "sold to", and "sold by"."""
+    """Return whether a name leads to another end of a verb than words say: "sold to", and "sold by"."""
     verb, *end = words_of(name)
+    is_elsewhere = False
     if end == ["to"]:
-        has_agent = not AGENT_SIGNS.isdisjoint(words) and "to" not in words
-    else:
-        has_agent = end == ["from"] and "by" in words  # whom X did learn from, X "learned from"
-    if not has_agent or not (verb.endswith("ed") or verb in IRREGULAR_FORMS):
+        is_elsewhere = not AGENT_SIGNS.isdisjoint(words) and "to" not in words
+    elif end == ["from"]:
+        is_elsewhere = "by" in words  # whom X did learn from, X "learned from"
+    elif end == ["by"] and not BE_FORMS.isdisjoint(words):
+        is_elsewhere = not {"to", "from"}.isdisjoint(words) and "by" not in words
+    if not is_elsewhere or not (verb.endswith("ed") or verb in IRREGULAR_FORMS):
         return False
     said = {word for word in words if stem(word) == stem(verb)}
     return any(is_verb(word) or word in IRREGULAR_FORMS for word in said)  # an award is no verb

@@ -33,6 +33,7 @@ from kgwb.build import (
     is_called,
     is_verb,
     leads_to_agent,
+    name_members,
     read_with_doubts,
     tokenize,
 )
@@ -43,10 +44,16 @@ from kgwb.systems.chatty_kg.relation_linking import OVER_NODE
 
 POSSESSIVE_PRONOUNS = ("his", "her", "its", "their")
 GENDER_OF_PRONOUN = {"she": "she", "her": "she", "he": "he", "him": "he", "his": "he"}
-NOT_CALLED = re.compile(
-    r"she .*\b(husband|father|brother|son|uncle)\b|he .*\b(wife|mother|sister|daughter|aunt)\b"
-)
+WOMEN = frozenset("wife mother sister daughter aunt niece grandmother".split())
+MEN = frozenset("husband father brother son uncle nephew grandfather".split())
+NOT_CALLED = re.compile(rf"she .*\b({'|'.join(MEN)})\b|he .*\b({'|'.join(WOMEN)})\b")
 """A pronoun before a question that names a relative of the other gender."""
+ASKS_WHETHER_HAS = re.compile(
+    r"\w+ (?P<owner>.+?) (?:also )?(?:have|has|own) (?:a|an|any) (?P<had>\w+)\W*", re.I
+)
+"""A question whether somebody has a relative, or anything of a kind: "does X have a sister"."""
+RELATIVE_OF = rf"(?P<owner>{{}})['’]s (?P<had>{'|'.join(WOMEN | MEN)})\b"
+"""A relative of a name, of whom something is asked: "when was X's sister born"."""
 PLURAL_PRONOUNS = frozenset("they them their theirs these those".split())
 DEMONSTRATIVES = frozenset(("this", "that", "these", "those"))
 WORDS_BEFORE_DEMONSTRATIVES = AUXILIARIES | PREPOSITIONS | WH_WORDS
@@ -91,6 +98,8 @@ ASKS_WHETHER_ANY = re.compile(
 WHETHER_ANY = "Are there any of these: "
 """Before a question for several things it asks whether there are any, see ``read_with_doubts``."""
 COUNTING_OPENING = re.compile(r"how many(?! of)", re.I)
+COUNTS_CLASS = re.compile(r"how many ([\w -]+?)(?: (?:are|were) there)?\W*", re.I)
+"""A question that counts all members of a class, without a condition."""
 ASKS_WHICH_THEY_ARE = re.compile(
     r"(and |but )?((which|who|what)( ones)?( (are|were) (they|these|those)( called)?)?|(list|name) them"
     r"|what are their names)\W*",
@@ -128,12 +137,15 @@ ASKS_FOR_MOST = re.compile(
     re.I,
 )
 """A question for one of the answers by a measure: "and the oldest?", "who is the youngest of them?"."""
+WHO = re.compile(r"\bwho\b", re.I)
 ORDINAL = "the ({})".format("|".join(PLACES))
 ORDINAL_ONE = re.compile(
     rf"^{ORDINAL}(?=\W*$)|\b{ORDINAL} one\b(?! (?:to|\w+ed)\b)"
     r"|\bthe former(?=( born| built| \w+ed)?\W*$)|\bthe latter\b",
     re.I,
 )
+ARE_THERE = re.compile(r"(?<=\w) (is|are|was|were) there(?=\W*$)", re.I)
+"""The end of a question for what a thing has: "how many entries were there"."""
 NO_TOPIC = re.compile(rf"{SUPERLATIVE.pattern}|{ORDINAL_ONE.pattern}|\b(both|there)\b", re.I)
 """What is said of all things, or of those that were named."""
 STANDS_FOR_ANSWERS = re.compile(
@@ -311,7 +323,7 @@ def rephrase_question(
     counted = _count_answers(asked)
     if counted and ASKS_HOW_MANY.fullmatch(question):
         return {"question": counted}
-    selected = _ask_for_other_most(question, asked) or _select_from_answers(question, dialogue)
+    selected = _ask_for_other_most(question, dialogue) or _select_from_answers(question, dialogue)
     if selected and can_be_answered(selected, kg, embeddings):
         return {"question": selected}
     shortened = FOLLOW_UP_OPENING.sub("", question)
@@ -347,7 +359,10 @@ def rephrase_question(
     for place in reversed(pronouns):
         options = []
         kind = kinds[place]
-        referents = list(_find_referents(dialogue, kind, kg, tokens[place].lowercase))
+        pronoun = tokens[place].lowercase
+        referents = _find_counted(asked, kind, kg) or list(
+            _find_referents(dialogue, kind, kg, pronoun)
+        )
         # of which one the graph says it in these words
         referents.sort(key=lambda names: not has_said(kg, names[0], content))
         for names in referents:
@@ -387,11 +402,20 @@ def _ask_of_relative(fragment: str, dialogue: Dialogue, kg: Graph) -> str:
     return ""
 
 
-def _ask_for_other_most(question: str, asked: str) -> str:
-    """Return the previous question with another superlative ("and the newest?" after "the oldest ship"), or ""."""
+def _ask_for_other_most(question: str, dialogue: Dialogue) -> str:
+    """Return the latest question with a superlative, with another one ("and the newest?" after "the oldest ship").
+
+    "" if it has several, or if a later question found several things: the newest is one of these then.
+    """
     most = ASKS_FOR_MOST.match(question)
-    if most and len(THE_MOST.findall(asked)) == 1:
-        return THE_MOST.sub(most[1], asked)
+    for turn in reversed(dialogue):
+        superlatives = THE_MOST.findall(turn["question"])
+        if most and WHO.search(most[0]) and not _asks_for_person(turn["question"]):
+            break
+        if most and len(superlatives) == 1:
+            return THE_MOST.sub(most[1], turn["question"])
+        if superlatives or len(turn["answers"]) > 1:
+            break
     return ""
 
 
@@ -408,9 +432,10 @@ def _select_from_answers(question: str, dialogue: Dialogue) -> str:
         questions = [turn["question"] for turn in dialogue if len(turn["answers"]) > 1]
     if not questions:
         return ""
-    asked = COUNTING_OPENING.sub("Which", questions[-1].rstrip("?!. "))
-    if asked != questions[-1] and ASKS_WHICH_THEY_ARE.fullmatch(question):
-        return asked
+    last = questions[-1].rstrip("?!. ")
+    asked = COUNTING_OPENING.sub("Which", last)
+    if ASKS_WHICH_THEY_ARE.fullmatch(question):
+        return asked if asked != last else ""
     whether = ASKS_WHETHER_ANY.match(question)
     if whether:
         return f"{WHETHER_ANY}{asked} and {whether[1].lower()}{question[whether.end() :]}"
@@ -481,7 +506,10 @@ def _complete_from(turn: TurnData, fragment: str, mentions: Sequence[Mention], k
             own_kind = find_kind(kg, replaced)
             if replaced in previous and (kind == own_kind or not kind or not own_kind):
                 whole = f"{name} {replaced.split()[-1]}"
-                return previous.replace(replaced, whole if kg.exact([whole]) else name)
+                is_adjective = f"the {name}" in fragment and name.islower()
+                if is_adjective and kg.exact([whole]):
+                    name = whole
+                return previous.replace(replaced, name)
     if year and YEAR.search(previous):
         return YEAR.sub(year.group(), previous)
     phrase = re.sub("^the ones? ", "", fragment)
@@ -535,8 +563,14 @@ def _find_pronouns(tokens: Sequence[Token], places: Sequence[int]) -> dict[int, 
 def _name_what_is_called(question: str, dialogue: Dialogue, kg: Graph) -> str:
     """Return a question with the latest thing that its DEFINITE_NOUN calls by a class in the noun's place.
 
+    "The sister's captain" is that of the answer, if the sister was asked for.
     Beside a name, "the ferry" may be another one. Of several answers of one turn none is meant.
     """
+    owner = DEFINITE_OWNER.search(question)
+    asked: str = dialogue[-1]["question"]
+    answers = dialogue[-1]["answers"]
+    if owner and len(answers) == 1 and owner[1] in asked.split():  # the sister's captain
+        return question.replace(f"the {owner[1]}", answers[0], 1)
     noun = DEFINITE_NOUN.search(question)
     if noun is None or (noun[1] == "the" and find_mentions(question, kg)):
         return question
@@ -571,6 +605,7 @@ def _insert_topic(question: str, dialogue: Dialogue, kg: Graph, embeddings: Embe
     producer's phone" is that of the producer of the thing.
     """
     question = DEFINITE_OWNER.sub(r"the \2 of the \1", question)
+    question = ARE_THERE.sub("", question)
     match = INSERTION_POINT.search(question)
     if match is None or NO_TOPIC.search(question):
         return ""
@@ -602,7 +637,8 @@ def _pronoun_kind(tokens: Sequence[Token], position: int) -> str:
     if position > 0:
         word_before = tokens[position - 1].lowercase
     begins_clause = not is_verb(word_before) and word_before not in WORDS_BEFORE_DEMONSTRATIVES
-    if word in DEMONSTRATIVES and begins_clause:
+    is_last = position == len(tokens) - 1
+    if word in DEMONSTRATIVES and begins_clause and not is_last:
         return ""
     if word == "there":
         return "" if word_before in AUXILIARIES else "place"
@@ -628,22 +664,17 @@ def _find_referents(dialogue: Dialogue, kind: str, kg: Graph, pronoun: str = "")
         if _asks_for_person(turn["question"]):
             persons.update(turn["answers"])
     for turn in reversed(dialogue):
-        asked_kind = _kind_asked_for(turn["question"])
-        asks_for_kind = asked_kind == "person" and kind in ("person", "several")
-        if kind != "person":
-            asks_for_kind |= bool(ASKS_FOR_THING.match(turn["question"]))
-        said = turn["answers"]
-        if asked_kind == "person" and NOT_CALLED.match(f"{gender} {turn['question']}"):
-            said = []
-        elif asks_for_kind and not said:
+        had = _find_what_one_has(turn, kind, gender, kg)
+        if had:
+            return [[had]]
+        said = _select_said(turn, kind, gender, kg)
+        if said is None:
             return []
-        said = _without_other_gender(said, gender, kg)
+        asked_kind = _kind_asked_for(turn["question"])
         fitting = _select_fitting(said, kind, persons, asked_kind, kg)
         answers = [name for name in fitting if not NUMBER_OR_DATE.fullmatch(name)]
         if kind == "person" and asked_kind != kind:  # a text is nobody
             answers = list(kg.exact(answers))
-        if kind == "person" and len(answers) > 1:
-            return []
         # What the question for a person is about is a thing, if the graph does not say more.
         own_kind = ""
         if asked_kind == "person":
@@ -654,7 +685,7 @@ def _find_referents(dialogue: Dialogue, kind: str, kg: Graph, pronoun: str = "")
         named = [name for name in about if name not in classes]  # of a class its members are meant
         topics = _select_fitting(named, kind, persons, own_kind, kg)
         named_persons = [name for name in topics if find_kind(kg, name) == kind]
-        if kind == "person" and len(named_persons) > 1 and not answers:
+        if kind == "person" and len(answers or named_persons) > 1:
             return []
         counts = kind == "several" and turn["question"].casefold().startswith("how many")
         if counts and [find_kind(kg, name) for name in topics] == ["person"]:
@@ -666,6 +697,56 @@ def _find_referents(dialogue: Dialogue, kind: str, kg: Graph, pronoun: str = "")
         if options:
             return options
     return []
+
+
+def _find_counted(asked: str, kind: str, kg: Graph) -> list[Names]:
+    """Return the members of the class that the previous question counted, if "they" may stand for them; else []."""
+    counted_class = COUNTS_CLASS.fullmatch(asked)
+    if counted_class is None or kind != "several":
+        return []
+    members = name_members(kg, counted_class[1])
+    return [members] if members else []
+
+
+def _select_said(turn: TurnData, kind: str, gender: str, kg: Graph) -> Names | None:
+    """Return the answers of a turn that a pronoun may stand for; None if it asked for its kind in vain."""
+    question = turn["question"]
+    asked_kind = _kind_asked_for(question)
+    if asked_kind == "person" and NOT_CALLED.match(f"{gender} {question}"):
+        return []
+    asks_for_kind = asked_kind == "person" and kind in ("person", "several")
+    if kind != "person":
+        asks_for_kind |= bool(ASKS_FOR_THING.match(question))
+    if asks_for_kind and not turn["answers"]:
+        return None
+    return _without_other_gender(turn["answers"], gender, kg)
+
+
+def _find_what_one_has(turn: TurnData, kind: str, gender: str, kg: Graph) -> str:
+    """Return "X's sister" if a turn was about her, and a pronoun stands for her and not for X; else "".
+
+    It asked something of her, or found that X has one: a relative, or anything else. ``kind`` and ``gender``
+    are those of the pronoun.
+    """
+    asked = ASKS_WHETHER_HAS.fullmatch(turn["question"])
+    if asked and list(turn["answers"]) != ["true"]:
+        return ""
+    if asked is None and not _asks_for_person(turn["question"]):
+        names = "|".join(map(re.escape, turn.get("about") or _names_in(turn["question"], kg)))
+        asked = re.search(RELATIVE_OF.format(names), turn["question"]) if names else None
+    if asked is None:
+        return ""
+    owner, had = asked["owner"], asked["had"].casefold()
+    is_of_person = find_kind(kg, owner) == "person"
+    if had in WOMEN | MEN:
+        stands_for_it = had in {"she": WOMEN, "he": MEN}.get(gender, ())
+    elif kind == "several":
+        stands_for_it = had.endswith("s") or had == "children"
+    elif kind == "person":
+        stands_for_it = leads_to_agent(had) and not is_of_person
+    else:
+        stands_for_it = is_of_person and not leads_to_agent(had)
+    return f"{owner}'s {had}" if stands_for_it else ""
 
 
 def _select_fitting(

@@ -340,32 +340,44 @@ def _limit_tool_uses(limit: int) -> Check[Any]:
     return Check("not too many tool uses", find_problem)
 
 
-def _make_decider(state: State, purpose: str) -> Agent:
-    """Return the agent of a state, whose name is that of the state in lower case.
-
-    ``purpose`` becomes its docstring.
-    """
-
-    def decide_in_state(place: str, position: Position, run: Run) -> Decision:
-        return decide(position, run)
-
-    decide_in_state.__doc__ = purpose
-    make_agent = agent(state.lower(), subject="place", check=find_decision_problems, kind="model")
-    return make_agent(decide_in_state)
+@agent("eval_local", subject="place", check=find_decision_problems, kind="model")
+def decide_eval_local(place: str, position: Position, run: Run) -> Decision:
+    """Decide whether the local graph is enough to answer."""
+    return decide(position, run)
 
 
-PURPOSES: dict[State, str] = {
-    "EVAL_LOCAL": "Decide whether the local graph is enough to answer.",
-    "LOCAL": "Look closer at a local graph that is too large to be shown whole.",
-    "REMOTE": "Look for what is missing in the remote graph.",
-    "EVAL_REMOTE": "Decide whether the results belong into the local graph.",
-    "UPDATE": "Choose what is fetched into the local graph.",
+@agent("local", subject="place", check=find_decision_problems, kind="model")
+def decide_local(place: str, position: Position, run: Run) -> Decision:
+    """Look closer at a local graph that is too large to be shown whole."""
+    return decide(position, run)
+
+
+@agent("remote", subject="place", check=find_decision_problems, kind="model")
+def decide_remote(place: str, position: Position, run: Run) -> Decision:
+    """Look for what is missing in the remote graph."""
+    return decide(position, run)
+
+
+@agent("eval_remote", subject="place", check=find_decision_problems, kind="model")
+def decide_eval_remote(place: str, position: Position, run: Run) -> Decision:
+    """Decide whether the results belong into the local graph."""
+    return decide(position, run)
+
+
+@agent("update", subject="place", check=find_decision_problems, kind="model")
+def decide_update(place: str, position: Position, run: Run) -> Decision:
+    """Choose what is fetched into the local graph."""
+    return decide(position, run)
+
+
+DECIDERS: dict[State, Agent] = {
+    "EVAL_LOCAL": decide_eval_local,
+    "LOCAL": decide_local,
+    "REMOTE": decide_remote,
+    "EVAL_REMOTE": decide_eval_remote,
+    "UPDATE": decide_update,
 }
-DECIDERS = {state: _make_decider(state, purpose) for state, purpose in PURPOSES.items()}
-"""The agent of each state but PRODUCE."""
-decide_eval_local, decide_local, decide_remote, decide_eval_remote, decide_update = (
-    DECIDERS.values()
-)
+"""The agent of each state but PRODUCE. Its name is that of the state in lower case."""
 
 
 def make_prompt_variables(
