@@ -49,7 +49,7 @@ have an answer are right, of those without a doubt 36 of 38; 71 follow-ups, and 
 sealed11 was scored: 37 of 40 look-ups are right, all 32 of those without a doubt; 37 of 48 follow-ups, and three are
 wrong without a doubt. Then rules was mended on both (36 of 37, 76 follow-ups; 32 of 32, 43 follow-ups), and sealed12
 was scored: 20 of 20 look-ups are right, 42 of 48 follow-ups, 44 are rephrased rightly, and nothing is wrong without a
-doubt.
+doubt. Then one kind was mended: 44.
 """
 
 from __future__ import annotations

@@ -185,6 +185,7 @@ MAX_SIGN_CHARS = 3
 AROUND_NAME = '.,;:?"“”«»'
 """Punctuation around a name in a question that is no part of it."""
 POSSESSIVE = re.compile(r"['’]s$")
+YEAR = re.compile(r"\b[12]\d{3}\b")
 UNSPACED = r"[\u3040-\u30ff\u3400-\u9fff\u0e00-\u0e7f]"
 """Letters of scripts that write no space between words. Text, since compiling it takes a millisecond of an import."""
 GERMAN_WORDS = frozenset(
@@ -246,13 +247,19 @@ def doubt_names(answer: Answer, run: Any) -> Answer:
 def _texts_of(run: Any) -> Sequence[str]:
     """Return the texts that may name a thing: the question, then the dialogue, the latest turn first.
 
-    A name that stands in marks of any kind stands in quotes there, which are no part of it.
+    Each text of the dialogue is also there with the year of the question in place of its own: after "who won
+    the Cup 2019", "and in 2022?" is about the Cup 2022. A name that stands in marks of any kind stands in
+    quotes there, which are no part of it.
     """
-    texts = [run.question]
+    texts = []
     for turn in reversed(run.dialogue.turns):
         texts += [turn.question, turn.standalone, turn.text]
         texts += turn.answers
         texts += turn.entities
+    year = YEAR.search(run.question)
+    if year:
+        texts += [YEAR.sub(year[0], text) for text in texts if YEAR.search(text)]
+    texts.insert(0, run.question)
     return [replace_marks(text, '"') for text in texts if text]
 
 

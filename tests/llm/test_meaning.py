@@ -51,6 +51,7 @@ CLUB = """
 :oldclub a :Club ; rdfs:label "Old Sailors" . :newclub a :Club ; rdfs:label "Fjord Sailors" .
 :lamp :givenTo :ida ; :givenBy :olga ; rdfs:label "Brass Lamp" . :basin :status :open .
 :night a :Team ; rdfs:label "Night" ; :numberOfMembers "5" .
+:cup :goldMedal :truce ; :silverMedal :wren .
 :lantern a :Prize ; :awardedAt :regatta ; :wonBy :pal ; rdfs:label "Lantern Prize" .
 :tune :madeBy :tor ; rdfs:label "Sea Tune" . :poem :writer :pal ; rdfs:label "Sea Poem" .
 :song :writtenBy :pal ; rdfs:label "Sea Song" . :reel :playedBy :pal ; rdfs:label "Deck Reel" .

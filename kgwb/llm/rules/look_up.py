@@ -518,8 +518,8 @@ class LookUp(QuestionWords):
     def _choose_similar(self, predicates: Predicates) -> VertexPredicate | None:
         """Return the predicate of several like ones that the question means; None if nothing tells.
 
-        It is the only one of the asked kind that has a form of a word of the question, or else the
-        only kin of a word, or the only one for a time or not.
+        It is the only one of the asked kind of whose name the question says each word ("gold medal"),
+        or a word, or else the only kin of a word, or the only one for a time or not.
         """
         stems = set(map(stem, set(self.content_words) - UNSPECIFIC_WORDS))
         found = []
@@ -527,8 +527,10 @@ class LookUp(QuestionWords):
             is_said = not stems.isdisjoint(stems_of(predicate.name))
             if is_said and self._leads_to_asked_kind(predicate):
                 found.append(predicate)
-        if len(found) == 1:
-            return found[0]
+        named = [each for each in found if stems_of(each.name) <= stems]
+        for said in (named, found):
+            if len(said) == 1:
+                return said[0]
         return self._find_kin(predicates) or self._find_only_timely(predicates)
 
     def _find_only_timely(self, predicates: Predicates) -> VertexPredicate | None:
