@@ -2,6 +2,7 @@
 
 import html
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -93,7 +94,13 @@ def test_answers_are_graded_one_by_one_without_names_and_equal_ones_once(lab: Pa
 
 def test_a_grade_without_points_or_with_too_many_is_refused(lab: Path) -> None:
     grading = HandGrading("hand_ins", "ann", lab=lab)
-    for first, second in (("", "1"), ("3", "1"), ("-1", "1"), ("nan", "0"), ("1", "x")):
+    for first, second in (
+        ("", "1"),
+        ("3", "1"),
+        ("-1", "1"),
+        ("nan", "0"),
+        ("1", "x"),
+    ):
         press(grading, "Save and next", **{"points-0": first, "points-1": second})
         assert isinstance(grading.event_error, InputError), (first, second)
     assert not grading.grades
@@ -163,6 +170,34 @@ def test_a_grade_holds_as_long_as_the_answer_is_the_same(lab: Path) -> None:
     work.check("essays.1", "the right answer counts, and not this later one")
     same = OpenAnswer.of_progress("essays.1", work.submission.progress("essays.1"))
     assert grades.points_of(same) == 1
+
+
+@pytest.mark.parametrize(
+    ("graders", "means", "points"),
+    [
+        ([(2, 2), (1, 1, 1)], [1.5, 1.5, 1], 3.5),
+        ([(1,), (2, 3)], [1.5, 3], 3),
+        ([()], [], 0),
+        ([(), (2,)], [2], 1),
+        ([], [], None),
+    ],
+)
+def test_graders_may_have_graded_by_other_numbers_of_criteria(
+    here: Path, graders: list[tuple[float, ...]], means: list[float], points: float | None
+) -> None:
+    grades = HandGrades("grades")
+    for number, given in enumerate(graders):
+        grades.add(f"grader{number}", HandGrade(task="1.1", answer="x", points=given))
+    answer = OpenAnswer("1.1", "x", "")
+    assert (grades.mean_points(answer), grades.points_of(answer)) == (means, points)
+
+
+def test_a_grade_by_fewer_criteria_is_shown(lab: Path) -> None:
+    [answer, *_] = HandGrading("hand_ins", "ann", lab=lab).answers
+    HandGrades("grades").add("ann", HandGrade(**answer._asdict(), points=(2,)))
+    grading = HandGrading("hand_ins", "ann", lab=lab)
+    grading.update({"do": "go", "arg": 0})
+    assert grading.selected == answer and str(grading.view()).count('value="2"') == 1
 
 
 def test_a_damaged_file_of_grades_names_the_line(lab: Path) -> None:
@@ -258,4 +293,24 @@ def test_no_page_of_feedback_takes_the_place_of_another_student_s(here: Path) ->
     assert len({str(path).casefold() for path in pages}) == len(students) == count
     for student in students:
         assert sum(html.escape(student) in page for page in pages.values()) == 1
+    assert {path.parent.name for path in pages if "lab1" in path.name} > {"Cleo", "feedback"}
     assert feedback / "Pat O'Brien_7_assignsubmission_file/lab1.html" in pages
+
+
+@pytest.mark.parametrize(
+    ("place", "page"),
+    [
+        ("a/b.c/lab1.v2.json", "a/b.c/lab1.v2.html"),
+        ("a.zip/...", "feedback.html"),
+        ("a.zip", "feedback.html"),
+        ("a/..", "a.html"),
+    ],
+)
+def test_every_place_of_a_hand_in_has_a_page(here: Path, place: str, page: str) -> None:
+    hand_in("Ada", here / "made")
+    [collected] = collect_hand_ins(here / "made")
+    works = tuple(replace(work, place=place) for work in collected.works)
+    save_student_pages([replace(collected, works=works)], here / "feedback", None)
+    assert [
+        path.relative_to("feedback").as_posix() for path in Path("feedback").rglob("*.html")
+    ] == [page]

@@ -211,13 +211,24 @@ def test_points_are_weighted_and_lateness_is_told_by_the_time_of_the_platform(
 
 
 @pytest.mark.parametrize(
-    "arguments",
-    [["--points", "1.1=x"], ["--points", "9.9=1"], ["--due", "soon"], ["--by-hand", "nowhere"]],
+    ("option", "typed"),
+    [
+        ("--points", "1.1=x"),
+        ("--points", "1.1=-2"),
+        ("--points", "9.9=1"),
+        ("--due", "soon"),
+        ("--late-percent", "101"),
+        ("--by-hand", "nowhere"),
+    ],
 )
-def test_wrong_points_and_times_are_errors(tmp_path: Path, arguments: list[str]) -> None:
+def test_wrong_points_and_times_are_errors_that_repeat_what_was_typed(
+    tmp_path: Path, option: str, typed: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     hand_in("Ada", tmp_path)
     page = ["--out", str(tmp_path / "x.html")]
-    assert main(["labs", "collect", str(tmp_path), *arguments, *page]) == 2
+    assert main(["labs", "collect", str(tmp_path), option, typed, *page]) == 2
+    message, _, _ = capsys.readouterr().err.partition("What to do")
+    assert typed.rpartition("=")[2] in message or typed.partition("=")[0] in message
 
 
 def test_with_pseudonyms_no_name_is_shown_and_a_student_keeps_the_pseudonym(

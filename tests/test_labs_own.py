@@ -16,7 +16,7 @@ from kgwb.labs.tasks import Choice, Lab
 LAB = Lab("bare", "A lab without hints")
 
 
-@LAB.task("How many?", try_live=lambda answer, model: [f"{model} says {answer}"])
+@LAB.task("How many?", lesson=None, rubric=None, try_live=lambda answer, model: [f"{model} says {answer}"])
 def check(number: int) -> str:
     return "" if number == 2 else "not two"
 
@@ -107,6 +107,7 @@ def check(number: int): ...
         ("1 / 0", SettingError),
         (ODD_TASK.format("['a hint']"), SettingError),
         (ODD_TASK.format("rubric=['says it']"), SettingError),
+        (ODD_TASK.format("rubrik={'says it': 1}"), SettingError),
     ],
 )
 def test_a_file_without_a_lab_is_an_error(

@@ -8,7 +8,7 @@ each grader. Of several grades of one answer by one person the last counts.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from itertools import chain
+from itertools import chain, zip_longest
 from pathlib import Path
 from statistics import fmean
 from typing import Annotated, NamedTuple
@@ -118,14 +118,17 @@ class HandGrades:
         return [grades[answer] for grades in self._grades.values() if answer in grades]
 
     def mean_points(self, answer: OpenAnswer) -> list[float]:
-        """Return the mean points of each criterion by those who have graded an answer; empty if nobody has."""
-        by_criterion = zip(*(grade.points for grade in self.of_answer(answer)), strict=False)
-        return list(map(fmean, by_criterion))
+        """Return the mean points of each criterion by those who have given it points; empty if nobody has."""
+        means = []
+        for given in zip_longest(*(grade.points for grade in self.of_answer(answer))):
+            known = [points for points in given if points is not None]
+            means.append(fmean(known))
+        return means
 
     def points_of(self, answer: OpenAnswer) -> float | None:
-        """Return the mean points of an answer by those who have graded it; None if nobody has."""
-        points = self.mean_points(answer)
-        return sum(points) if points else None
+        """Return the mean total of an answer by those who have graded it; None if nobody has."""
+        totals = [grade.total for grade in self.of_answer(answer)]
+        return fmean(totals) if totals else None
 
     def list_tables(self) -> list[Table]:
         """Return how far each pair of graders agrees, with Cohen's weighted kappa, and where they do not.

@@ -101,30 +101,29 @@ def save_student_pages(
 
     A page has the path of the hand-in below the folder or zip that was collected, as learning
     platforms take feedback, with the ending ".html" and without the names of zips. Where pages of several
-    hand-ins would have one path, a number is before it. Raises InputError if a file cannot be written.
+    hand-ins would have one path, a number is before its last part. Raises InputError if a file cannot be written.
     """
-    works = {}
+    works: dict[str, tuple[Lab, Submission]] = {}
     for hand_ins in collected:
         for work in hand_ins.works:
             works[work.place] = (hand_ins.lab, work)
-    places = list(works)
-    forms = (
-        _path_of_page,
-        lambda place: f"{places.index(place) + 1} {_path_of_page(place)}",
-    )
-    for place, path in tell_apart(places, forms, fold_case=True).items():
+    numbers = {place: f"{number} " for number, place in enumerate(works, 1)}
+    forms = (_path_of_page, lambda place: _path_of_page(place, numbers[place]))
+    for place, path in tell_apart(works, forms, fold_case=True).items():
         write_file(folder / path, render_student_page(*works[place], by_hand))
-    return len(places)
+    return len(works)
 
 
-def _path_of_page(place: str) -> str:
+def _path_of_page(place: str, prefix: str = "") -> str:
     """Return where the page of a hand-in is in the folder of all pages, whatever a zip names its files.
 
-    Parts that lead out of the folder, and zips, are left out.
+    Parts that lead out of the folder, and zips, are left out. The prefix is before the last part.
     """
     names = []
     for part in re.split(r"[/\\]", place):
         if not part.casefold().endswith(".zip"):
             safe = UNSAFE_IN_NAMES.sub("_", part).strip(". ").encode()
             names.append(safe[:MAX_NAME_BYTES].decode(errors="ignore"))
-    return str(PurePosixPath(*names).with_suffix(".html"))
+    *folders, last = list(filter(None, names)) or ["feedback"]
+    page = PurePosixPath(last).with_suffix(".html")
+    return str(PurePosixPath(*folders, f"{prefix}{page}"))

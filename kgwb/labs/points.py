@@ -31,7 +31,7 @@ def _parse_due(time: str | datetime) -> datetime:
         raise ValueError(f"{time} is too early or too late") from exc
 
 
-class Grading(BaseModel, frozen=True, arbitrary_types_allowed=True):
+class Grading(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed=True):
     """How a class is graded."""
 
     points: dict[str, Points] = {}
@@ -49,8 +49,9 @@ class Grading(BaseModel, frozen=True, arbitrary_types_allowed=True):
         try:
             return cls.model_validate(fields)
         except ValidationError as exc:
+            typed = ", ".join(str(problem["input"]) for problem in exc.errors())
             raise InputError(
-                f"a class cannot be graded so: {describe_validation_error(exc)}",
+                f"a class cannot be graded by {typed!r}: {describe_validation_error(exc)}",
                 hint="write --points 1.7=2, --due 2026-11-24T18:00+01:00 (or without a zone), --late-percent 20",
             ) from exc
 

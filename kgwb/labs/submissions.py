@@ -56,7 +56,7 @@ ILIAS_FOLDER = re.compile(r"[^_]+_.*?_?(?P<id>[^_]+)_\d+")
 OTTER_NAME_FILE = "__zip_filename__"
 """A file that otter adds to each zip."""
 SKIPPED_NAMES = {"__MACOSX", "__pycache__", "node_modules", OTTER_NAME_FILE}
-FILE_ENDING = re.compile(r"\s*(\(\d+\))?(\.json|\.tar)?(\.\w+)?$")
+FILE_ENDING = re.compile(r"\s{0,9}(\(\d+\))?(\.json|\.tar)?(\.\w+)?$")
 """The endings of a file's name, with the number that a browser adds."""
 READ_ERRORS = (
     BadZipFile,

@@ -67,7 +67,7 @@ class Choice:
     """Whether one of the right ones is enough, also where several may be given."""
 
 
-@dataclass(frozen=True, config=ConfigDict(arbitrary_types_allowed=True))
+@dataclass(frozen=True, config=ConfigDict(arbitrary_types_allowed=True, extra="forbid"))
 class Task:
     """A task of a lab. Raises pydantic's ValidationError for texts of another form."""
 
@@ -188,7 +188,7 @@ class Lab:
 
         The annotation of the function's parameter is the type of an answer. Tasks are named
         "LAB.1", "LAB.2" and so on. At most MAX_HINTS hints are kept. The other arguments are fields of
-        Task: stage, is_free, open_run, lesson, rubric and try_live. The texts may be keys of a catalogue:
+        Task: stage, is_free, open_run, lesson, rubric and try_live; one that is None is left out. The texts may be keys of a catalogue:
         without a title it is "TASK.title", and without hints, a lesson and a rubric those that
         ``Task.translate`` describes. The decorator raises what Task does.
         """
@@ -197,13 +197,14 @@ class Lab:
             """Add a task with this check and the next number to the lab, and return the check unchanged."""
             name = f"{self.number}.{len(self.tasks) + 1}"
             answer_type, *_ = get_type_hints(check).values()
+            given = {name: value for name, value in fields.items() if value is not None}
             self.tasks[name] = Task(
                 name,
                 title or f"{name}.title",
                 check,
                 answer_type,
                 hints[:MAX_HINTS],
-                **fields,
+                **given,
             )
             return check
 
