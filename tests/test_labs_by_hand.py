@@ -100,6 +100,8 @@ def test_a_grade_without_points_or_with_too_many_is_refused(lab: Path) -> None:
         ("-1", "1"),
         ("nan", "0"),
         ("1", "x"),
+        ("first", "0"),
+        ("100 %", "0"),
     ):
         press(grading, "Save and next", **{"points-0": first, "points-1": second})
         assert isinstance(grading.event_error, InputError), (first, second)

@@ -136,13 +136,12 @@ def test_a_task_without_hints_says_so_and_one_is_tried_as_it_says(tmp_path: Path
     [
         (("lost", 2), "right"),
         ("Lost: 3", "right"),
-        (
-            "lost: at least 3",
-            "this cannot be read here: 'lost: at least 3'; write a name and a number",
-        ),
+        ("lost: >3", "this cannot be read here: 'lost: >3'; write a name and a number"),
+        ("lost: at least 3", "this is none of the options: lost: at least; they are Lost, Agent"),
         (("Lost", 4), "4 is not the number of Lost"),
         (("agent", 2), "Agent is not right"),
-        (("the agent", 2), "this is none of the options: the agent; they are Lost, Agent"),
+        (("the agent", 2), "Agent is not right"),
+        (("one agent", 2), "this is none of the options: one agent; they are Lost, Agent"),
     ],
 )
 def test_a_choice_with_a_number_is_a_row_of_data(tmp_path: Path, answer: object, text: str) -> None:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import ItemsView, Iterable, KeysView, Sequence, ValuesView
+from collections.abc import Callable, ItemsView, Iterable, KeysView, Sequence, ValuesView
+from functools import partial
 from typing import Any, NewType, Self
 
 from pydantic import BaseModel, JsonValue, ValidationError, model_validator
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from kgwb.errors import KgwbError
-from kgwb.labs.tasks import Task, shorten
+from kgwb.labs.tasks import LIST_MARKS, MARKS, STRAY_MARK, Task, drop_words, shorten
 from kgwb.labs.texts import Message
 from kgwb.records import to_data, type_adapter
 from kgwb.run import Run
@@ -25,37 +26,36 @@ NamedChoice = list[str]
 """Names of the options that a student chose."""
 NamedNumber = tuple[str, float]
 """A name, and a number about it."""
+NamedCount = tuple[str, int]
+"""A name, and a whole number about it."""
 AnswerTriples = Sequence[tuple[str, str, str]]
 """Triples as students write them: subject, relation and object, with unknowns as "?x"."""
 ReplyText = NewType("ReplyText", str)
 """The reply of a model: JSON as text. A dictionary is read as the JSON object that it writes."""
 
 SEPARATORS = re.compile(r"[,;\n]| [&/|+] ")
-NUMBER = re.compile(
-    r"(?<!\w)(-?(?:\d+(?:[.,]\d+)?|\.\d+))(?!\w)(\s*(?:%|(?:percent|prozent)\b))?", re.IGNORECASE
-)
-"""A number, and what says that it is a hundredth of that."""
 NUMBER_WORDS = """
-    zero|null one|eins|first|erste two|zwei|second|zweite three|drei|third|dritte four|vier|fourth|vierte
-    five|fünf|fifth|fünfte six|sechs|sixth|sechste seven|sieben|seventh|siebte eight|acht|eighth|achte
-    nine|neun|ninth|neunte ten|zehn|tenth|zehnte
+    zero|null one|eins two|zwei three|drei four|vier five|fünf six|sechs seven|sieben eight|acht nine|neun ten|zehn
     """.split()
-"""What students write for the numbers from 0 on, and for their places."""
-WHOLE_NUMBER = re.compile(r"-?\d+(?:\s*[-–]\s*\d+)?")
-"""A number in a list such as "2,4,5", where a comma is no decimal comma. A range such as "1-9" is one, and not read."""
+"""What students write for the numbers from 0 on."""
+PLACE_WORDS = """
+    0th first|1st|erste[nrs]? second|2nd|zweite[nrs]? third|3rd|dritte[nrs]? fourth|4th|vierte[nrs]?
+    fifth|5th|fünfte[nrs]? sixth|6th|sechste[nrs]? seventh|7th|siebte[nrs]?
+    eighth|8th|achte[nrs]? ninth|9th|neunte[nrs]? tenth|10th|zehnte[nrs]?
+    """.split()
+"""What students write for their places, which stand for numbers where several are chosen: "the second one"."""
+WHOLE = re.compile(r"(?<![\w.])q?(-?\d+(?:\.0)?)(?!\w|\.\d)", re.IGNORECASE)
+"""A whole number, also as "Q4". A comma separates two."""
+DECIMAL = re.compile(r"(?<![\w.,])(-?(?:\d+(?:[.,]\d+)?|\.\d+))(?!\w|[.,]\d)")
+"""A number with a point or a comma, or without."""
+SHARE = re.compile(
+    rf"{DECIMAL.pattern}(\s?(?:%|/\s?100\b|(?:per ?cent|prozent)\b))?", re.IGNORECASE
+)
+"""A decimal number, and what says that it is a hundredth of that."""
 NEGATION = re.compile(
     r"\b(no(?!\.)|not|none|never|without|instead of|rather than|kein\w*|nicht|nie|ohne|statt|anstatt)\b|n['’]t\b",
     re.IGNORECASE,
 )
-DENIAL = re.compile(rf"{NEGATION.pattern}|\b(but|except|excluding|außer)\b", re.IGNORECASE)
-"""What says that the one thing which is named is not meant: "any but this"."""
-OTHER_THAN_SAID = re.compile(
-    rf"({DENIAL.pattern}|\b(least|most|max|min|than|up to|almost|nearly|over|under|above|below|mindestens"
-    r"|höchstens|als|bis zu|fast|über|unter)\b|[<>≤≥])\W*(\b\w+\W+)?\d|\d\s*\+$"
-    r"|\d\W+(\w+ )?(at (least|most)|(or|oder) (more|less|fewer|none|so|mehr|weniger|keine?)|mindestens|höchstens)\b",
-    re.IGNORECASE,
-)
-"""What says that the numbers in a text are not those that are meant: "at least 8", "all but 2", "8 or so"."""
 TRIPLE_FIELDS = (
     ("subject", "head", "s"),
     ("predicate", "relation", "property", "p"),
@@ -64,11 +64,13 @@ TRIPLE_FIELDS = (
 """The keys that the parts of a triple may have in a dictionary."""
 
 
-def _simplify(data: Any) -> Any:
-    """Return data in which each list of one item is this item, however deep."""
+def _simplify(data: Any, words: str | None) -> Any:
+    """Return data in which each list of one item is this item, however deep, without ``words`` and BESIDE in texts."""
+    if isinstance(data, str) and words is not None:
+        return drop_words(data, words)
     if not isinstance(data, list):
         return data
-    items = list(map(_simplify, data))
+    items = [_simplify(item, words) for item in data]
     return items[0] if len(items) == 1 else items
 
 
@@ -93,47 +95,56 @@ def _fit_reply(data: Any) -> Any:
     return data
 
 
-def _to_digits(data: Any) -> str:
-    """Return a text, if it has no digits with digits for its NUMBER_WORDS.
+def _to_digits(text: str, words: Sequence[str], first: int = 0) -> str:
+    """Return a text with digits for words of NUMBER_WORDS or PLACE_WORDS, from a first number on."""
+    for number, word in enumerate(words[first:], first):
+        text = re.sub(rf"\b({word})\b( ones?\b)?", str(number), text, flags=re.IGNORECASE)
+    return text
 
-    Empty for one that says that other numbers are meant, and for other data.
+
+def _find_numbers(text: str, form: re.Pattern[str], marks: str = MARKS) -> list[float]:
+    """Return the numbers of a form in a text; none if anything but ``marks`` stands beside them."""
+    text = _to_digits(text, NUMBER_WORDS)
+    if form.sub("", text).strip(marks):
+        return []
+    numbers = []
+    for match in form.finditer(text):
+        number = float(match[1].replace(",", "."))
+        if match.lastindex == 2:
+            number /= 100
+        numbers.append(_to_int(number))
+    return numbers
+
+
+def _to_int(number: float) -> float:
+    """Return a number without a fraction as an int."""
+    return int(number) if number.is_integer() else number
+
+
+def read_number(data: Any, form: re.Pattern[str] = DECIMAL) -> Any:
+    """Return the number that a text is, in one of the forms DECIMAL, WHOLE and SHARE: "94 %" is a SHARE of 0.94.
+
+    MARKS may stand around it, and it may be there twice: "8 (eight)". A number without a fraction becomes
+    an int. Any other text, and other data, are returned unchanged.
     """
-    if not isinstance(data, str):
-        return ""
-    if not re.search(r"\d", data):
-        for number, words in enumerate(NUMBER_WORDS):
-            data = re.sub(rf"(?i)\b({words})\b", str(number), data)
-    return "" if OTHER_THAN_SAID.search(data) else data
-
-
-def read_number(data: Any) -> Any:
-    """Return the only number in a text, with a point or a comma: "8 triples" is 8, and "94 %" is 0.94.
-
-    A number without a fraction becomes an int. A text with no number or several, and other data, are
-    returned unchanged.
-    """
-    numbers = NUMBER.findall(_to_digits(data))
-    if len(numbers) == 1:
-        [(number, percent)] = numbers
-        data = float(number.replace(",", "."))
-        if percent:
-            data /= 100
-    if isinstance(data, float) and data.is_integer():
-        return int(data)
+    if isinstance(data, float):
+        return _to_int(data)
+    if isinstance(data, str):
+        numbers = set(_find_numbers(data, form))
+        if len(numbers) == 1:
+            return numbers.pop()
     return data
 
 
 def _fit_numbers(data: Any) -> Any:
-    """Return a list of numbers from one number, from a list, or from all whole numbers in a text.
+    """Return the whole numbers of one, of a list or of a text, beside which only LIST_MARKS stand.
 
-    Other data, and items that are no numbers, are returned unchanged.
+    In a text, PLACE_WORDS are numbers. Other data are returned unchanged.
     """
-    data = WHOLE_NUMBER.findall(_to_digits(data)) or data
-    if isinstance(data, int | float):
-        data = [data]
-    if not isinstance(data, list):
-        return data
-    return list(map(read_number, data))
+    items = data if isinstance(data, list) else [data]
+    listed = ", ".join(map(str, items))
+    text = _to_digits(listed, PLACE_WORDS)
+    return _find_numbers(text, WHOLE, LIST_MARKS) or data
 
 
 def _fit_names(data: Any) -> Any:
@@ -156,11 +167,12 @@ def _fit_names(data: Any) -> Any:
     return names
 
 
-def _fit_named_number(data: Any) -> Any:
+def _fit_named_number(data: Any, form: re.Pattern[str] = SHARE) -> Any:
     """Return [name, number] from a list in either order, a dictionary, or a text with both.
 
     A dictionary has them as its only entry, or as the values of two. In a text the name is what is left
-    without its only number. Data of any other form are returned unchanged, or as a text.
+    without its only number; without digits, this is the word for one from two on, since "one" may be no number.
+    Data of any other form are returned unchanged, or as a text.
     """
     if isinstance(data, dict):
         values = list(data.values())
@@ -172,11 +184,16 @@ def _fit_named_number(data: Any) -> Any:
         if not isinstance(number, str):
             return [name, read_number(number)]
         data = f"{name} {number}"
-    text = _to_digits(data)
-    if not text:
+    if not isinstance(data, str):
         return data
-    name = NUMBER.sub("", text).strip(" ,:;=()\"'")
-    return [name, read_number(text)]
+    text = data
+    if not re.search(r"\d", text):
+        text = _to_digits(text, NUMBER_WORDS, first=2)
+    numbers = list(form.finditer(text))
+    name = form.sub("", text).strip(MARKS)
+    if len(numbers) != 1 or STRAY_MARK.search(name):
+        return data
+    return [name, read_number(numbers[0][0], form)]
 
 
 def _fit_triples(data: Any) -> Any:
@@ -207,17 +224,20 @@ def _fit_triple(data: Any) -> Any:
     return parts
 
 
-FORMS = {
+FORMS: dict[Any, tuple[str, Callable[[Any], Any]]] = {
     str: ("example.text", _fit_nothing),
     ReplyText: ("example.reply", _fit_reply),
-    float: ("example.number", read_number),
-    int: ("example.whole-number", read_number),
+    float: ("example.number", partial(read_number, form=SHARE)),
+    int: ("example.whole-number", partial(read_number, form=WHOLE)),
     NumberedChoice: ("example.numbers", _fit_numbers),
     NamedChoice: ("example.names", _fit_names),
     NamedNumber: ("example.named-number", _fit_named_number),
+    NamedCount: ("example.named-number", partial(_fit_named_number, form=WHOLE)),
     AnswerTriples: ("example.triples", _fit_triples),
 }
 """For each type of answer, the key of the text that shows it, and how data are read."""
+NUMBERS = (int, float, NumberedChoice)
+"""The types of answers that are numbers only, beside which words may stand."""
 TEXTS = (str, ReplyText)
 """The types of answers that are texts, whatever they say."""
 OTHER_FORM = ("example.other", _fit_nothing)
@@ -276,7 +296,7 @@ def check_answer(task: Task, answer: object) -> str:
     try:
         value = read_value(task, answer)
     except ValueError as exc:
-        if isinstance(exc, ValidationError):
+        if isinstance(exc, ValidationError) and not isinstance(answer, str):
             answer = exc.errors()[0]["input"]
         example = f"{task.name}.example"
         if not texts.has(example):
@@ -300,9 +320,10 @@ def read_value(task: Task, answer: object) -> Any:
     """Convert an answer to the task's type, by way of its JSON form, and return it.
 
     So a list, a tuple and a set are the same, and an IRI of a graph is a text. A text may be given for
-    the numbers or names in it, or for the list that it writes, and a single value for a list of it. For
-    names, the word for "and" in the language counts as a comma. A dictionary is read as a triple by its
-    keys, or, where the reply of a model is expected, as its JSON. A run is returned as it is. Raises
+    the numbers or names in it, or for the list that it writes, and a single value for a list of it. Beside
+    numbers, only words of BESIDE and of the task may stand. For names, the word for "and" in the language
+    counts as a comma. A dictionary is read as a triple by its keys, or, where the reply of a model is
+    expected, as its JSON. A run is returned as it is. Raises
     ValueError for an answer that has no JSON form, or is of another type.
     """
     if task.answer_type is Run:
@@ -310,9 +331,13 @@ def read_value(task: Task, answer: object) -> Any:
     data = _to_json_data(answer)
     if isinstance(data, str) and task.answer_type not in TEXTS:
         data = _read_literal(data)
-    data = _simplify(data)
+    conjunctions = task.texts.get("form.conjunctions")
+    words = None
+    if task.answer_type in NUMBERS:
+        words = f"{task.beside} {conjunctions}"
+    data = _simplify(data, words)
     if task.answer_type == NamedChoice and isinstance(data, str):
-        for conjunction in task.texts.get("form.conjunctions").split():
+        for conjunction in conjunctions.split():
             data = data.replace(f" {conjunction} ", ",")
     _, fit = FORMS.get(task.answer_type, OTHER_FORM)
     fitted = json.dumps(fit(data))

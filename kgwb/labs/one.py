@@ -8,7 +8,7 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-from kgwb.labs.answers import DENIAL, AnswerTriples, NamedChoice, NumberedChoice
+from kgwb.labs.answers import AnswerTriples, NamedChoice, NumberedChoice
 from kgwb.labs.changed_graphs import (
     FILMS_NAMESPACE,
     RIGHT_ANSWERS,
@@ -29,7 +29,9 @@ from kgwb.labs.recorded import (
     set_triples,
 )
 from kgwb.labs.tasks import (
+    MARKS,
     Lab,
+    drop_words,
     find_options,
     is_nearest,
     open_sample,
@@ -42,7 +44,12 @@ LAB = Lab(1, "lab1.title")
 TWO_FILMS_QUESTION = "Which films directed by Christopher Nolan star Michael Caine?"
 STORY = "Roadside Picnic"
 """The label of the story that the film Stalker was taken from."""
-IRI = re.compile(r"https?://[\w./-]+|\bfl:\w+")
+IRI = re.compile(r"""(?:https?://|\bfl:)[^\s<>"'`(),;]+""")
+BESIDE_IRI = """
+    iri vertex novel book i choose mine for lem since because a asked
+    knoten roman buch ich wähle nehme für weil ein nach dem gefragt wird
+    """
+"""Words that may stand beside the IRI of the novel."""
 NAME = "harry potter"
 """The only name in the question of the second task."""
 
@@ -152,12 +159,14 @@ def _find_form_problem(facts: AnswerTriples) -> Problem:
 def check_vertex(iri: str) -> Problem:
     """Return "" for the IRI of the novel Solaris in the sample graph films, else feedback.
 
-    It may be in angle brackets, have the prefix fl: or none, or be the only one in a sentence. It must be one of
-    a vertex with the label "Solaris". The feedback on another such vertex names its types.
+    It may be in angle brackets, have the prefix fl: or none. With a prefix, it may be the only one in a
+    sentence of words of BESIDE_IRI. It must be one of a vertex with the label "Solaris". The feedback on another
+    such vertex names its types.
     """
     candidates: dict[str, str] = DATA["solaris"]
-    named = set(IRI.findall(iri))
-    if len(named) == 1 and not DENIAL.search(iri):
+    named = set(map(expand_iri, IRI.findall(iri)))
+    beside = drop_words(IRI.sub("", iri), BESIDE_IRI)
+    if len(named) == 1 and not beside.strip(f"{MARKS}<>"):
         [iri] = named
     vertex = expand_iri(iri)
     types = candidates.get(vertex.removeprefix(FILMS_NAMESPACE))
@@ -176,7 +185,7 @@ def check_predicates(names: NamedChoice) -> Problem:
     answers: dict[str, list[str]] = DATA["story_answers"]
     labels: dict[str, None] = {}
     for name in map(to_display_name, names):
-        [predicate] = find_options(name, answers)
+        [predicate] = find_options(name, answers, "predicate prädikat")
         if predicate not in answers:
             return say("1.5.unknown", name=name[:80])
         labels |= dict.fromkeys(answers[predicate])

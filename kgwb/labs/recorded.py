@@ -123,7 +123,8 @@ def lost_runs() -> list[Run]:
 
 def add_choice(lab: Lab, answer_type: Any, **fields: Any) -> None:
     """Add a task in which one chooses to a lab; ``right_answers.toml`` has what is right. ``fields`` are of Task."""
-    row = DATA["choices"][f"{lab.number}.{len(lab.tasks) + 1}"]
+    row = dict(DATA["choices"][f"{lab.number}.{len(lab.tasks) + 1}"])
+    fields["beside"] = row.pop("beside")
     lab.choice(answer_type, **fields)(partial(Choice, **row))
 
 

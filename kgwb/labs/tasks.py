@@ -83,6 +83,8 @@ class Task:
     """The stage of question answering that the task is about."""
     is_free: bool = False
     """Whether students write the answer in words of their own, so that equal ones are remarkable."""
+    beside: str = ""
+    """Words of this task, separated by spaces, that may stand beside a value: "question questions"."""
     open_run: Callable[[], Run] | None = None
     """Opens the run that the task is about, as students get it; None if it is about none."""
     lesson: Mapping[str, str] = field(default_factory=dict)
@@ -188,9 +190,9 @@ class Lab:
 
         The annotation of the function's parameter is the type of an answer. Tasks are named
         "LAB.1", "LAB.2" and so on. At most MAX_HINTS hints are kept. The other arguments are fields of
-        Task: stage, is_free, open_run, lesson, rubric and try_live; one that is None is left out. The texts may be keys of a catalogue:
-        without a title it is "TASK.title", and without hints, a lesson and a rubric those that
-        ``Task.translate`` describes. The decorator raises what Task does.
+        Task: stage, is_free, beside, open_run, lesson, rubric and try_live; one that is None is left out.
+        The texts may be keys of a catalogue: without a title it is "TASK.title", and without hints, a
+        lesson and a rubric those that ``Task.translate`` describes. The decorator raises what Task does.
         """
 
         def add_task(check: AnswerCheck) -> AnswerCheck:
@@ -221,10 +223,11 @@ class Lab:
         Answers of ``answer_type`` are judged by ``judge_choice``. The other arguments are those of ``task``.
         """
         name = f"{self.number}.{len(self.tasks) + 1}"
+        beside = fields.get("beside") or ""
 
         def add_task(find_choice: Callable[[], Choice]) -> None:
             def check(answer: Any) -> Problem:
-                return judge_choice(name, answer, find_choice())
+                return judge_choice(name, answer, find_choice(), beside)
 
             check.__annotations__["answer"] = answer_type
             self.task(*texts, **fields)(check)
@@ -363,20 +366,31 @@ def is_nearest(text: str, right: Sequence[str], other: Sequence[str]) -> bool:
     return cosines.index(max(cosines)) < len(right)
 
 
-BESIDE_NAMES = re.compile(
-    r"\b(the|both|only|agent|systems?|predicate(?!.selection)|claims?|highest|best|cheapest|mean|f1|lost|answers?|of|by|with|in"
-    r"|has|is|are|was|were|shown|der|die|das|beide|nur|behauptung(en)?|antworten|von|mit|hat|ist|sind|gezeigt)\b",
-    re.IGNORECASE,
-)
-"""What students write beside the name of an option: "the Chatty-KG system", "claim C", "qir lost"."""
+MARKS = " \t\n.,;:()=\"'`’‘“”„«»"
+"""What may stand beside a value in a text, beside words."""
+LIST_MARKS = f"{MARKS}&/#[]"
+"""What may stand beside values."""
+STRAY_MARK = re.compile(rf"[^\w{re.escape(LIST_MARKS)}-]|(?<!\w)-|-(?!\w)")
+"""A mark that may turn the meaning of a name beside which it stands: "!qir", "qir >", "- qir"."""
+BESIDE = """
+    the both only exactly and is are was were it there of by with in has have answer answers
+    der die das beide nur genau und ist sind war waren es von mit hat haben antwort antworten
+    """
+"""Words that may stand beside a value in each task. They say nothing of it."""
 
 
-def judge_choice(task: str, answer: Any, choice: Choice) -> Problem:
+def drop_words(text: str, words: str) -> str:
+    """Return a text without the words of BESIDE, and others that are separated by spaces, in any case."""
+    pattern = "|".join(map(re.escape, f"{BESIDE} {words}".split()))
+    return re.sub(rf"(?<!\w)({pattern})(?!\w)", "", text, flags=re.IGNORECASE)
+
+
+def judge_choice(task: str, answer: Any, choice: Choice, beside: str = "") -> Problem:
     """Return "" for a right answer to a task in which one chooses, else the feedback that applies first.
 
     An answer is an option, a list of options, or an option with a number. It names an option as
-    ``find_options`` reads it. The feedback is "TASK.number" for another number than the option has, and
-    those of ``compare_choices`` with the keys "TASK.unknown", "TASK.wrong" and "TASK.missing".
+    ``find_options`` reads it, with ``beside``. The feedback is "TASK.number" for another number than the
+    option has, and those of ``compare_choices`` with the keys "TASK.unknown", "TASK.wrong" and "TASK.missing".
     """
     number = None
     if isinstance(answer, tuple):
@@ -384,7 +398,7 @@ def judge_choice(task: str, answer: Any, choice: Choice) -> Problem:
     items = answer if isinstance(answer, list) else [answer]
     chosen: list[Any] = []
     for item in items:
-        chosen += find_options(item, choice.options)
+        chosen += find_options(item, choice.options, beside)
     one_suffices = choice.one_suffices or items is not answer
     if number is not None:
         lowest, highest = choice.numbers.get(chosen[0], (number, number))
@@ -400,15 +414,15 @@ def judge_choice(task: str, answer: Any, choice: Choice) -> Problem:
     )
 
 
-def find_options(item: Any, options: Iterable[Any]) -> list[Any]:
+def find_options(item: Any, options: Iterable[Any], beside: str) -> list[Any]:
     """Return the option that has the letters and digits of a text; the text itself if there is none.
 
-    What stands BESIDE_NAMES does not count, and options of one letter may be written together: "CEF".
+    Words of BESIDE and of ``beside`` do not count, and options of one letter may be written together: "CEF".
     """
-    if not isinstance(item, str):
+    if not isinstance(item, str) or STRAY_MARK.search(item):
         return [item]
     known = {_to_letters(option): option for option in options}
-    for text in (item, BESIDE_NAMES.sub("", item)):
+    for text in (item, drop_words(item, beside)):
         letters = _to_letters(text)
         if letters in known:
             return [known[letters]]

@@ -9,7 +9,7 @@ from typing import Any
 
 from kgwb import disk
 from kgwb.errors import InvalidReplyError
-from kgwb.labs.answers import NEGATION, NamedNumber, NumberedChoice, ReplyText
+from kgwb.labs.answers import NEGATION, NamedCount, NumberedChoice, ReplyText
 from kgwb.labs.changed_graphs import (
     RIGHT_ANSWERS,
     Triples,
@@ -198,7 +198,7 @@ def check_misleading_reply(reply: ReplyText) -> Problem:
     return ""
 
 
-@LAB.task()
+@LAB.task(beside="f1 mean about ragonite mittleres mittlere etwa")
 def check_mean_f1(f1: float) -> Problem:
     """Return "" for the right mean F1 of ``right_answers.toml``, else the feedback there on another number.
 
@@ -211,7 +211,7 @@ def check_mean_f1(f1: float) -> Problem:
     return "2.6.range"
 
 
-add_choice(LAB, NamedNumber)
+add_choice(LAB, NamedCount)
 
 
 def _check_reply(question: str, reply: str) -> Problem:
