@@ -12,7 +12,7 @@ from test_labs import TASKS, read_code_cells
 
 import kgwb
 from kgwb.labs import LabWork
-from kgwb.labs.answers import NamedNumber, check_answer, read_value
+from kgwb.labs.answers import MAX_CHECKED_CHARS, NamedNumber, check_answer, read_value
 from kgwb.labs.texts import Message, Problem, Texts
 
 FILE = Path(__file__).with_name("lab_answers.toml")
@@ -93,6 +93,14 @@ def test_the_name_beside_a_number_may_have_digits_and_the_number_an_exponent(
     task = kgwb.lab(3, None).lab.tasks["3.1"]
     assert task.answer_type == NamedNumber
     assert read_value(task, answer) == read
+
+
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize("part", ["not ", "<", " ", "one ", "8,"])
+@pytest.mark.parametrize("task", ["1.1", "1.4", "3.1", "3.4", "3.6"])
+def test_an_answer_of_many_marks_is_read_at_once(task: str, part: str) -> None:
+    text = (part * MAX_CHECKED_CHARS)[: MAX_CHECKED_CHARS - 1] + "x"
+    assert kgwb.lab(int(task[0]), None).check(task, text).state == "wrong"
 
 
 @pytest.mark.long

@@ -174,6 +174,16 @@ def in_folders(
     return describe(collected, path)
 
 
+@pytest.mark.timeout(10)
+def test_a_name_of_many_spaces_is_read_at_once(tmp_path: Path) -> None:
+    name = "a" + " " * 60_000 + "b.json"
+    with ZipFile(tmp_path / "all.zip", "w") as archive:
+        archive.write(hand_in("Ada", tmp_path / "made"), name)
+    (tmp_path / "made").rename(tmp_path.parent / f"{tmp_path.name} made")
+    [collected] = collect_hand_ins(tmp_path)
+    assert [work.file_name for work in collected.works] == [name]
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_a_class_has_the_same_rows_in_every_form(
     submissions: Submissions, in_folders: list[tuple[str, ...]], form: str, tmp_path: Path
