@@ -40,8 +40,8 @@ class LabsCommand:
         POINTS_SYNTAX, "points of a solved task in the table (default: 1)", []
     )
     due: str | None = option("TIME", "when the hand-ins were due, as 2026-11-24T18:00")
-    late_percent: float = option(
-        "PERCENT", "what is taken off the points for each day that a hand-in is late", 0.0
+    late_percent: str = option(
+        "PERCENT", "what is taken off the points for each day that a hand-in is late", "0"
     )
     roster: Path | None = option(
         "FILE", "the list of the class, as Moodle or Canvas exports it: who did not hand in"
