@@ -100,23 +100,24 @@ def check(number: int): ...
 
 
 @pytest.mark.parametrize(
-    ("text", "error"),
+    ("text", "error", "part"),
     [
-        ("", InputError),
-        ("LAB = 1", InputError),
-        ("1 / 0", SettingError),
-        (ODD_TASK.format("['a hint']"), SettingError),
-        (ODD_TASK.format("rubric=['says it']"), SettingError),
-        (ODD_TASK.format("rubrik={'says it': 1}"), SettingError),
+        ("", InputError, "LAB"),
+        ("LAB = 1", InputError, "LAB"),
+        ("1 / 0", SettingError, "ZeroDivisionError"),
+        (ODD_TASK.format("'a hint', ['another']"), SettingError, "hints.1"),
+        (ODD_TASK.format("rubric=['says it']"), SettingError, "rubric"),
+        (ODD_TASK.format("rubrik={'says it': 1}"), SettingError, "rubrik"),
     ],
 )
 def test_a_file_without_a_lab_is_an_error(
-    tmp_path: Path, text: str, error: type[Exception]
+    tmp_path: Path, text: str, error: type[Exception], part: str
 ) -> None:
     file = tmp_path / "broken_lab.py"
     file.write_text(text)
-    with pytest.raises(error, match=r"broken_lab\.py"):
+    with pytest.raises(error, match=r"broken_lab\.py") as caught:
         kgwb.lab(file)
+    assert part in str(caught.value)
     with pytest.raises(SettingError, match=r"missing\.py"):
         kgwb.lab(tmp_path / "missing.py")
 

@@ -200,12 +200,13 @@ class Lab:
             name = f"{self.number}.{len(self.tasks) + 1}"
             answer_type, *_ = get_type_hints(check).values()
             given = {name: value for name, value in fields.items() if value is not None}
+            # By name, so that an error names what is wrong: "hints.0".
             self.tasks[name] = Task(
-                name,
-                title or f"{name}.title",
-                check,
-                answer_type,
-                hints[:MAX_HINTS],
+                name=name,
+                title=title or f"{name}.title",
+                check=check,
+                answer_type=answer_type,
+                hints=hints[:MAX_HINTS],
                 **given,
             )
             return check
