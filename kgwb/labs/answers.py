@@ -44,7 +44,7 @@ PLACE_WORDS = """
     eighth|8th|achte[nrs]? ninth|9th|neunte[nrs]? tenth|10th|zehnte[nrs]?
     """.split()
 """What students write for their places, which stand for numbers where several are chosen: "the second one"."""
-WHOLE = re.compile(r"(?<![\w.])q?(-?\d+(?:\.0)?)(?!\w|\.\d)", re.IGNORECASE)
+WHOLE = re.compile(r"(?<![\w.])q?(-?\d{1,15}(?:\.0)?)(?!\w|\.\d)", re.IGNORECASE)
 """A whole number, also as "Q4". A comma separates two."""
 DECIMAL = re.compile(r"(?<![\w.,])(-?(?:\d+(?:[.,]\d+)?|\.\d+))(?!\w|[.,]\d)")
 """A number with a point or a comma, or without."""
@@ -64,13 +64,11 @@ TRIPLE_FIELDS = (
 """The keys that the parts of a triple may have in a dictionary."""
 
 
-def _simplify(data: Any, words: str | None) -> Any:
-    """Return data in which each list of one item is this item, however deep, without ``words`` and BESIDE in texts."""
-    if isinstance(data, str) and words is not None:
-        return drop_words(data, words)
+def _simplify(data: Any) -> Any:
+    """Return data in which each list of one item is this item, however deep."""
     if not isinstance(data, list):
         return data
-    items = [_simplify(item, words) for item in data]
+    items = list(map(_simplify, data))
     return items[0] if len(items) == 1 else items
 
 
@@ -112,13 +110,8 @@ def _find_numbers(text: str, form: re.Pattern[str], marks: str = MARKS) -> list[
         number = float(match[1].replace(",", "."))
         if match.lastindex == 2:
             number /= 100
-        numbers.append(_to_int(number))
+        numbers.append(number)
     return numbers
-
-
-def _to_int(number: float) -> float:
-    """Return a number without a fraction as an int."""
-    return int(number) if number.is_integer() else number
 
 
 def read_number(data: Any, form: re.Pattern[str] = DECIMAL) -> Any:
@@ -127,12 +120,12 @@ def read_number(data: Any, form: re.Pattern[str] = DECIMAL) -> Any:
     MARKS may stand around it, and it may be there twice: "8 (eight)". A number without a fraction becomes
     an int. Any other text, and other data, are returned unchanged.
     """
-    if isinstance(data, float):
-        return _to_int(data)
     if isinstance(data, str):
         numbers = set(_find_numbers(data, form))
         if len(numbers) == 1:
-            return numbers.pop()
+            [data] = numbers
+    if isinstance(data, float) and data.is_integer():
+        return int(data)
     return data
 
 
@@ -144,7 +137,8 @@ def _fit_numbers(data: Any) -> Any:
     items = data if isinstance(data, list) else [data]
     listed = ", ".join(map(str, items))
     text = _to_digits(listed, PLACE_WORDS)
-    return _find_numbers(text, WHOLE, LIST_MARKS) or data
+    numbers = _find_numbers(text, WHOLE, LIST_MARKS)
+    return list(map(int, numbers)) or data
 
 
 def _fit_names(data: Any) -> Any:
@@ -238,6 +232,8 @@ FORMS: dict[Any, tuple[str, Callable[[Any], Any]]] = {
 """For each type of answer, the key of the text that shows it, and how data are read."""
 NUMBERS = (int, float, NumberedChoice)
 """The types of answers that are numbers only, beside which words may stand."""
+CHOICES = (NumberedChoice, NamedChoice)
+"""The types of answers of which a text may have several, with a word for "and"."""
 TEXTS = (str, ReplyText)
 """The types of answers that are texts, whatever they say."""
 OTHER_FORM = ("example.other", _fit_nothing)
@@ -321,8 +317,8 @@ def read_value(task: Task, answer: object) -> Any:
 
     So a list, a tuple and a set are the same, and an IRI of a graph is a text. A text may be given for
     the numbers or names in it, or for the list that it writes, and a single value for a list of it. Beside
-    numbers, only words of BESIDE and of the task may stand. For names, the word for "and" in the language
-    counts as a comma. A dictionary is read as a triple by its keys, or, where the reply of a model is
+    numbers, only words of BESIDE and of the task may stand. Where several are chosen, the word for "and" in the
+    language counts as a comma. A dictionary is read as a triple by its keys, or, where the reply of a model is
     expected, as its JSON. A run is returned as it is. Raises
     ValueError for an answer that has no JSON form, or is of another type.
     """
@@ -331,14 +327,12 @@ def read_value(task: Task, answer: object) -> Any:
     data = _to_json_data(answer)
     if isinstance(data, str) and task.answer_type not in TEXTS:
         data = _read_literal(data)
-    conjunctions = task.texts.get("form.conjunctions")
-    words = None
-    if task.answer_type in NUMBERS:
-        words = f"{task.beside} {conjunctions}"
-    data = _simplify(data, words)
-    if task.answer_type == NamedChoice and isinstance(data, str):
-        for conjunction in conjunctions.split():
-            data = data.replace(f" {conjunction} ", ",")
+    data = _simplify(data)
+    if isinstance(data, str) and task.answer_type in CHOICES:
+        for conjunction in task.texts.get("form.conjunctions").split():
+            data = data.replace(f" {conjunction} ", " , ")
+    if isinstance(data, str) and task.answer_type in NUMBERS:
+        data = drop_words(data, task.beside)
     _, fit = FORMS.get(task.answer_type, OTHER_FORM)
     fitted = json.dumps(fit(data))
     adapter = type_adapter(task.answer_type)

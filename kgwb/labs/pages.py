@@ -103,15 +103,18 @@ def save_student_pages(
     platforms take feedback, with the ending ".html" and without the names of zips. Where pages of several
     hand-ins would have one path, a number is before its last part. Raises InputError if a file cannot be written.
     """
-    works: dict[str, tuple[Lab, Submission]] = {}
+    works = {}
     for hand_ins in collected:
         for work in hand_ins.works:
             works[work.place] = (hand_ins.lab, work)
-    numbers = {place: f"{number} " for number, place in enumerate(works, 1)}
-    forms = (_path_of_page, lambda place: _path_of_page(place, numbers[place]))
-    for place, path in tell_apart(works, forms, fold_case=True).items():
+    places = list(works)
+    forms = (
+        _path_of_page,
+        lambda place: _path_of_page(place, f"{places.index(place) + 1} "),
+    )
+    for place, path in tell_apart(places, forms, fold_case=True).items():
         write_file(folder / path, render_student_page(*works[place], by_hand))
-    return len(works)
+    return len(places)
 
 
 def _path_of_page(place: str, prefix: str = "") -> str:
@@ -124,6 +127,5 @@ def _path_of_page(place: str, prefix: str = "") -> str:
         if not part.casefold().endswith(".zip"):
             safe = UNSAFE_IN_NAMES.sub("_", part).strip(". ").encode()
             names.append(safe[:MAX_NAME_BYTES].decode(errors="ignore"))
-    *folders, last = list(filter(None, names)) or ["feedback"]
-    page = PurePosixPath(last).with_suffix(".html")
-    return str(PurePosixPath(*folders, f"{prefix}{page}"))
+    path = PurePosixPath(*names)
+    return str(path.parent / f"{prefix}{path.stem or 'feedback'}.html")
