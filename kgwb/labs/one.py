@@ -184,8 +184,9 @@ def check_predicates(names: NamedChoice) -> Problem:
     """
     answers: dict[str, list[str]] = DATA["story_answers"]
     labels: dict[str, None] = {}
-    for name in map(to_display_name, names):
-        [predicate] = find_options(name, answers, "predicate prädikat")
+    for said in names:
+        name = to_display_name(drop_words(said, "predicate prädikat"))
+        [predicate] = find_options(name, answers, "")
         if predicate not in answers:
             return say("1.5.unknown", name=name[:80])
         labels |= dict.fromkeys(answers[predicate])

@@ -224,11 +224,10 @@ class Lab:
         Answers of ``answer_type`` are judged by ``judge_choice``. The other arguments are those of ``task``.
         """
         name = f"{self.number}.{len(self.tasks) + 1}"
-        beside = fields.get("beside") or ""
 
         def add_task(find_choice: Callable[[], Choice]) -> None:
             def check(answer: Any) -> Problem:
-                return judge_choice(name, answer, find_choice(), beside)
+                return judge_choice(self.tasks[name], answer, find_choice())
 
             check.__annotations__["answer"] = answer_type
             self.task(*texts, **fields)(check)
@@ -386,11 +385,11 @@ def drop_words(text: str, words: str) -> str:
     return re.sub(rf"(?<!\w)({pattern})(?!\w)", "", text, flags=re.IGNORECASE)
 
 
-def judge_choice(task: str, answer: Any, choice: Choice, beside: str = "") -> Problem:
+def judge_choice(task: Task, answer: Any, choice: Choice) -> Problem:
     """Return "" for a right answer to a task in which one chooses, else the feedback that applies first.
 
     An answer is an option, a list of options, or an option with a number. It names an option as
-    ``find_options`` reads it, with ``beside``. The feedback is "TASK.number" for another number than the
+    ``find_options`` reads it, beside the task's words. The feedback is "TASK.number" for another number than the
     option has, and those of ``compare_choices`` with the keys "TASK.unknown", "TASK.wrong" and "TASK.missing".
     """
     number = None
@@ -399,19 +398,19 @@ def judge_choice(task: str, answer: Any, choice: Choice, beside: str = "") -> Pr
     items = answer if isinstance(answer, list) else [answer]
     chosen: list[Any] = []
     for item in items:
-        chosen += find_options(item, choice.options, beside)
+        chosen += find_options(item, choice.options, task.beside)
     one_suffices = choice.one_suffices or items is not answer
     if number is not None:
         lowest, highest = choice.numbers.get(chosen[0], (number, number))
         if not lowest <= number <= highest:
-            return say(f"{task}.number", choice=chosen[0], number=f"{number:g}")
+            return say(f"{task.name}.number", choice=chosen[0], number=f"{number:g}")
     return compare_choices(
         chosen,
         choice.right,
         choice.options or chosen,
-        unknown=f"{task}.unknown",
-        wrong=f"{task}.wrong",
-        missing="" if chosen and one_suffices else f"{task}.missing",
+        unknown=f"{task.name}.unknown",
+        wrong=f"{task.name}.wrong",
+        missing="" if chosen and one_suffices else f"{task.name}.missing",
     )
 
 
