@@ -232,6 +232,11 @@ def test_wrong_points_and_times_are_errors_that_repeat_what_was_typed(
     assert repeated in message
 
 
+def test_a_misspelt_field_of_a_grading_is_told() -> None:
+    with pytest.raises(InputError, match="late_percents"):
+        Grading.parse(late_percents=20)
+
+
 def test_with_pseudonyms_no_name_is_shown_and_a_student_keeps_the_pseudonym(
     tmp_path: Path,
 ) -> None:
