@@ -58,6 +58,9 @@ LEFT_OUT = {"settings.py", "views.py"}
 MAX_RUN_S = 1800
 """Seconds after which the tests of a mutant are ended; it counts as killed, as one that never ends."""
 
+BROKEN_IMPORT = "while loading conftest|ERROR collecting"
+"""What pytest prints if it cannot import tests."""
+
 PRELOADED = (
     "hypothesis",
     "pytest",
@@ -317,8 +320,8 @@ def run_tests(tests: list[str], *options: str) -> tuple[bool | None, str]:
         return True, output
     output += f"\npytest's process ended with {child.exitcode}"
     # A change may break even the import of the tests, end the process, or break what reports a failure.
-    is_run = child.exitcode in (1, 2) or child.exitcode < 0 or "while loading conftest" in output
-    has_failed = re.match(r"[.sxX]*[FE]", output)
+    is_run = child.exitcode in (1, 2) or child.exitcode < 0
+    has_failed = re.match(r"[.sxX]*[FE]", output) or re.search(BROKEN_IMPORT, output)
     return (False if is_run or has_failed else None), output
 
 
