@@ -594,8 +594,8 @@ class Run(Engine):
         """
         self._refuse_if_read_only()
         self.settings = self.settings.with_changes(**changes)
-        edited_keys = [step.key for step in self.steps[:1]]
-        return self._edited(edited_keys, settings=self.settings.to_data())
+        every_key = [step.key for step in self.steps]
+        return self._edited(every_key, settings=self.settings.to_data())
 
     def edit_messages(
         self, step: str, messages: str | Sequence[Message] | None, number: int = 0

@@ -381,7 +381,7 @@ def _to_triples(rows: Iterable[Sequence[Any]], cell: Cell) -> list[StoredTriple]
 
 def is_name_of(literal: Literal, name: str) -> bool:
     """Return whether a literal is the display name of its subject: the same text, and no number."""
-    is_text = literal.datatype in (None, XSD.string) or bool(literal.language)
+    is_text = literal.datatype in (None, XSD.string)
     return is_text and str(literal).strip() == name
 
 
