@@ -157,6 +157,8 @@ def test_a_run_without_a_triple_has_another_answer_and_replays_the_same(tmp_path
     again = kgwb.load_run(muted.save(tmp_path / "muted.jsonl"))
     assert (again.answer, again.kg.muted, again.status) == (muted.answer, (triple,), "done")
     assert [step.calls for step in again.steps] == [step.calls for step in muted.steps]
+    assert muted.graph.whole_graph is run.unrecorded_graph
+    assert again.graph.whole_graph is again.graph
     live = kgwb.load_run(tmp_path / "muted.jsonl", kg="films")
     assert (live.answer, live.kg.muted) == (muted.answer, (triple,))
     with pytest.raises(SettingError, match="replay"):

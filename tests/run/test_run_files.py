@@ -23,10 +23,12 @@ from small import (
     films,
     keys,
     made_up,
+    system_of,
 )
 from tables import read_table
 
 import kgwb
+from kgwb.build import agent
 from kgwb.errors import EmbeddingError, NotRecordedError, RunFileError, SettingError
 from kgwb.kg.base import ResultSet
 from kgwb.llm import ChatRequest, Scripted
@@ -344,6 +346,23 @@ def test_an_output_that_is_the_reply_of_a_call_is_in_the_file_once(tmp_path: Pat
     assert again.read_text().count('"both_ways":') == 1
     shown = read_only_run(file, "for a test")
     assert to_data(shown.output("surveyor")) == to_data(run.output("surveyor"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "query", "output"),
+    [("ask", "ASK { }", True), ("construct", "CONSTRUCT WHERE { ?s <http://e/none> ?o }", [])],
+)
+def test_an_output_that_is_short_stays_though_it_is_the_reply_of_a_call(
+    kind: str, query: str, output: Any, tmp_path: Path
+) -> None:
+    @agent
+    def look(text: str, run: Run) -> Any:
+        return getattr(run.kg, kind)(query)
+
+    run = Run(system_of(look), "Who?", kg=films(), models=None).go()
+    entries = RunFile(run.save(tmp_path / "run.jsonl")).entries()
+    [step] = [entry["step"] for entry in entries if key_of(entry) == "look"]
+    assert (step["output"], len(step["calls"])) == (output, 1)
 
 
 def key_of(entry: dict[str, Any]) -> str:

@@ -13,11 +13,16 @@ import pytest
 import ragonite
 import surveying
 from machine import fetch, goes, produce
-from small import EX, films, find_losses
+from small import EX, films, find_losses, run_of
 from tables import read_table
 
+from kgwb import load_run
 from kgwb.bench.questions import BenchQuestion
+from kgwb.errors import InvalidReplyError
+from kgwb.llm import Scripted
+from kgwb.run import Run
 from kgwb.run.gold import align_facts, parse_gold_query, reword_fact
+from kgwb.run.systems import load_system
 from kgwb.systems.chatty_kg.records import Fact
 
 BY_DENIS = "SELECT DISTINCT ?film { ?film :director :denis }"
@@ -109,6 +114,36 @@ def test_the_agent_that_lost_the_answer_is_named(
     row, losses = find_losses(tmp_path, question, Told(script), system=system, settings=settings)
     assert row["error"] is None
     assert [(loss["agent"], loss["mended_by"]) for loss in losses] == [(agent, mended_by)]
+
+
+@pytest.mark.parametrize(
+    ("system", "rungs", "rungs_of_replay"),
+    [
+        ("chatty_kg", ["QIR", "query"], ["QIR", "query"]),
+        ("dog", [], []),
+        ("ragonite", ["answer"], []),
+        ("robodata", [], []),
+        ("surveyor", ["draft"], ["draft"]),
+        ("triad", ["triplets", "query"], ["triplets", "query"]),
+    ],
+)
+def test_rungs_of_a_run_that_has_not_begun_and_of_a_replay_that_failed(
+    system: str, rungs: list[str], rungs_of_replay: list[str], tmp_path: Path
+) -> None:
+    run = run_of(load_system(system), machine.QUESTION, Scripted(lambda request: {}))
+    assert made_rungs(run) == rungs
+    with pytest.raises(InvalidReplyError):
+        run.go()
+    replay = load_run(run.save(tmp_path / "run.jsonl"))
+    assert made_rungs(replay) == rungs_of_replay
+
+
+def made_rungs(run: Run) -> list[str]:
+    """The names of the rungs that the system of a run makes for it."""
+    gold = parse_gold_query(f"PREFIX : <{EX}> {DIRECTOR}", films().vocabulary)
+    assert gold is not None and run.system.gold is not None
+    ladder = run.system.gold.ladder
+    return [name for name, make_rung in ladder.items() if make_rung(run, gold)]
 
 
 NAMES = {"dune": "Dune", "denis": "Denis Villeneuve", "director": "film director"}
