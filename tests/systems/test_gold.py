@@ -29,6 +29,7 @@ BY_DENIS = "SELECT DISTINCT ?film { ?film :director :denis }"
 DIRECTOR = "SELECT DISTINCT ?d { :dune :director ?d ; :starring :timothee }"
 BY_OTHER = "SELECT DISTINCT ?film WHERE { ?film org:director org:ridley }"
 FILMS = ("arrival", "dune", "sicario")
+IDS = (*FILMS, "denis")
 SURVEYED = (surveying.QUESTION, BY_DENIS, FILMS)
 WALKED = (machine.QUESTION, DIRECTOR, ("denis",))
 CITED = (ragonite.QUESTION, BY_DENIS, FILMS)
@@ -89,6 +90,12 @@ def cited(request: Any) -> Any:
          WALKED, "update", "local graph"),
         ("robodata", machine.script(produce=produce(*machine.PROVEN, answers=["orgx:timothee"])), WALKED,
          "produce", "answer"),
+        ("robodata", machine.script(produce=produce(kind="no", answers=[])),
+         (machine.QUESTION, "ASK { :dune :director :denis }", ("true",)), "produce", "answer"),
+        ("robodata", machine.script(produce=produce(kind="yes", answers=[])),
+         (machine.QUESTION, "ASK { :dune :director :amy }", ("false",)), "produce", "answer"),
+        ("robodata", machine.script(produce=produce(*machine.PROVEN, kind="count", answers=[])),
+         (machine.QUESTION, "SELECT (COUNT(DISTINCT ?d) AS ?n) { :dune :director ?d }", ("1",)), "produce", "answer"),
         ("robodata", machine.script(remote=[goes("EVAL_REMOTE", machine.search())], produce=produced,
                                     update=goes("EVAL_LOCAL")), WALKED, "remote", "local graph"),
         ("ragonite", ragonite.script(ragonite.sql("SELECT id FROM film WHERE id = 'dune'"), ragonite.FINISH,
@@ -106,7 +113,7 @@ def test_the_agent_that_lost_the_answer_is_named(
         id="1",
         question=text,
         sparql=f"PREFIX : <{EX}> {query}",
-        answers=[each if each == "false" else EX + each for each in answers],
+        answers=[EX + each if each in IDS else each for each in answers],
     )
     settings = None
     if system == "ragonite":  # of so small a graph the passages have everything
