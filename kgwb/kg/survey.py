@@ -180,6 +180,8 @@ class SurveyBuilder:
     """Classes of RDF, RDFS, OWL and Wikibase that have instances, such as owl:Class."""
     classes_are_iris: bool
     """Whether it is known that no class is a blank node, which takes an engine long to tell."""
+    typed: int | None
+    """How many subjects have a class, blank nodes included; not set of a sample."""
 
     def __init__(
         self,
@@ -217,6 +219,9 @@ class SurveyBuilder:
         queries.part = INSTANCES_PART
         instances = self._choose_instances(sizes, {*triples_by_predicate, *sizes})
         things = self._count_things(instances)
+        if things is not None:
+            with_class = things - sizes.get(UNTYPED_CLASS, 0)
+            instances = replace(instances, are_iris=with_class == self.typed)
         above = chain.from_iterable(parents.get(iri, ()) for iri in sizes)
         classes = sizes.keys() | find_reached(above, parents)
         classes.discard(UNTYPED_CLASS)
@@ -234,7 +239,7 @@ class SurveyBuilder:
         unnamed_iris = {*unused, *iris_in_properties(all_properties)}.difference(names)
         names |= self._find_names(unnamed_iris)
         queries.part = "the languages of labels"
-        unlabelled, languages = self._count_labels(instances, properties)
+        unlabelled, languages = self._count_labels(instances, things, sizes, properties)
         queries.part = "the instances of superclasses"
         totals = self._count_totals(sizes, parents)
         queries.part = "the descriptions of classes and predicates"
@@ -324,7 +329,7 @@ class SurveyBuilder:
             return survey
         members = f"{values_table('?m ?c', pairs)} ?v ({self.queries.types}) ?m"
         pattern = f"{{ SELECT DISTINCT ?v ?c WHERE {{ {members} }} }}"
-        part = InstancePart(pattern, pattern)
+        part = InstancePart(pattern)
         properties = PropertyCollector(self.queries, Instances((part,), {})).collect()
         overlapping = []
         for iri, used in sorted(properties.items()):
@@ -443,17 +448,13 @@ class SurveyBuilder:
         number = self._count_untyped(used)
         if number > 0:
             sizes[UNTYPED_CLASS] = number
-        pattern = self._pattern_of_all("isIRI(?c) && ", has_untyped=number > 0)
-        quick = pattern
+        return Instances((InstancePart(self._pattern_of_all(has_untyped=number > 0)),), {})
+
+    def _pattern_of_all(self, *, has_untyped: bool) -> str:
+        """Return a pattern of all instances ?v of each class ?c that is not hidden."""
+        is_class = "isIRI(?c) && "
         if self.classes_are_iris:
-            quick = self._pattern_of_all("", has_untyped=number > 0)
-        return Instances((InstancePart(pattern, quick),), {})
-
-    def _pattern_of_all(self, is_class: str, *, has_untyped: bool) -> str:
-        """Return a pattern of all instances ?v of each class ?c that is not hidden.
-
-        ``is_class`` is a further condition for classes.
-        """
+            is_class = ""
         hidden = ", ".join(map(n3, (*self.schema_classes, OWL.NamedIndividual)))
         types = self.queries.types
         pattern = f"{{ ?v ({types}) ?c FILTER({is_class}?c NOT IN ({hidden})) }}"
@@ -473,11 +474,11 @@ class SurveyBuilder:
         has_type = f"?v ({self.queries.types}) ?type"
         subject = "?v ?any ?value"
         subjects = self.queries.count(DISTINCT_VERTICES, subject)
-        typed = self.queries.count(DISTINCT_VERTICES, has_type)
+        self.typed = self.queries.count(DISTINCT_VERTICES, has_type)
         untyped = f"FILTER NOT EXISTS {{ {has_type} }}"
         used_subjects = f"{values_clause('?v', used)} FILTER EXISTS {{ {subject} }} {untyped}"
         schema = self.queries.count("*", used_subjects)
-        left = (subjects or 0) - (typed or 0) - (schema or 0)
+        left = (subjects or 0) - (self.typed or 0) - (schema or 0)
         if left > 0:
             blank = f"{subject} FILTER(isBlank(?v)) {untyped}"
             left -= self.queries.count(DISTINCT_VERTICES, blank) or 0
@@ -491,7 +492,7 @@ class SurveyBuilder:
         if instances.is_sample:
             return None
         self.queries.part = "the number of things"
-        things = f"{instances.parts[0].quick} FILTER(isIRI(?v))"
+        things = f"{instances.parts[0].pattern} FILTER(isIRI(?v))"
         return self.queries.count(DISTINCT_VERTICES, things)
 
     def _sample_instances(self, sizes: dict[URIRef, int]) -> Instances:
@@ -643,33 +644,62 @@ class SurveyBuilder:
         return found
 
     def _count_labels(
-        self, instances: Instances, properties: ClassProperties
+        self,
+        instances: Instances,
+        things: int | None,
+        sizes: Mapping[URIRef, int],
+        properties: ClassProperties,
     ) -> tuple[int | None, tuple[tuple[str, int], ...]]:
         """Return how many things have no label, and languages with how many have one in each.
 
         A language is a tag, "" for none; there are at most MAX_LANGUAGES, the most frequent first.
         Of a sample, the first number is None, and the labels are counted in place of the things. It
-        is also None if the graph refuses to count.
+        is also None if the graph refuses to count. No query is sent if ``properties`` tell that each
+        thing has a label, and that all labels are in one language.
         """
-        counts: Counter[str] = Counter()
+        counts = self._labels_by_language(properties)
         unlabelled = None
-        if not instances.is_sample:
-            things = f"{instances.parts[0].quick} FILTER(isIRI(?v))"
-            label = self.queries.read_first("?v ?label", f"?v ({self.queries.labels}) ?label")
-            tag = f'BIND(IF(BOUND(?label), LANG(?label), "{NO_LABEL}") AS ?tag)'
-            pattern = f"{things} OPTIONAL {{ {label} }} {tag}"
-            rows = self.queries.select(
-                f"SELECT ?tag (COUNT(DISTINCT ?v) AS ?n) WHERE {{ {pattern} }} GROUP BY ?tag"
-            )
-            for language, number in rows:
-                counts[str(language or "")] += parse_count(number)
-            if rows:
-                unlabelled = counts.pop(NO_LABEL, 0)
+        if instances.is_sample:
+            return unlabelled, tuple(largest_first(+counts)[:MAX_LANGUAGES])
+        if things is not None and len(counts) == 1 and self._are_labelled(sizes, properties):
+            return 0, tuple((language, things) for language in counts)
+
+        instance = f"{instances.parts[0].pattern} FILTER(isIRI(?v))"
+        label = self.queries.read_first("?v ?label", f"?v ({self.queries.labels}) ?label")
+        tag = f'BIND(IF(BOUND(?label), LANG(?label), "{NO_LABEL}") AS ?tag)'
+        pattern = f"{instance} OPTIONAL {{ {label} }} {tag}"
+        rows = self.queries.select(
+            f"SELECT ?tag (COUNT(DISTINCT ?v) AS ?n) WHERE {{ {pattern} }} GROUP BY ?tag"
+        )
+        counts = Counter()
+        for language, number in rows:
+            counts[str(language or "")] += parse_count(number)
+        if rows:
+            unlabelled = counts.pop(NO_LABEL, 0)
+        return unlabelled, tuple(largest_first(+counts)[:MAX_LANGUAGES])
+
+    def _labels_by_language(self, properties: ClassProperties) -> Counter[str]:
+        """Return the number of labels in each language, by class."""
+        counts: Counter[str] = Counter()
         for surveyed in chain.from_iterable(properties.values()):
-            if instances.is_sample and surveyed.predicate in self.kg.vocabulary.labels:
+            if surveyed.predicate in self.kg.vocabulary.labels:
                 for values in surveyed.values:
                     counts[values.sort.partition("@")[2]] += values.triples
-        return unlabelled, tuple(largest_first(+counts)[:MAX_LANGUAGES])
+        return counts
+
+    def _are_labelled(self, sizes: Mapping[URIRef, int], properties: ClassProperties) -> bool:
+        """Return whether each instance has a label, and the sorts of all labels are known."""
+        for class_iri, size in sizes.items():
+            labels = []
+            for surveyed in properties.get(class_iri, ()):
+                if surveyed.predicate in self.kg.vocabulary.labels:
+                    labels.append(surveyed)
+            if not any(label.things == size for label in labels):
+                return False
+            for label in labels:
+                if sum(values.triples for values in label.values) != label.triples:
+                    return False
+        return True
 
 
 def make_class_surveys(
@@ -721,7 +751,7 @@ def _parts_of_sample(
     for pairs in filter(None, batches):
         classes = dict.fromkeys(class_iri for _, class_iri in pairs)
         pattern = values_table("?v ?c", pairs)
-        parts.append(InstancePart(pattern, pattern, tuple(classes)))
+        parts.append(InstancePart(pattern, tuple(classes)))
     return tuple(parts)
 
 

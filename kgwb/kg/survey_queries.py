@@ -254,9 +254,7 @@ class InstancePart:
     """Instances that one query looks at."""
 
     pattern: str
-    """Binds each instance to ?v, and its class to ?c. By its conditions Oxigraph comes upon examples."""
-    quick: str
-    """The same, without a condition that is known to be true: it takes longer than the rest."""
+    """Binds each instance to ?v, and its class to ?c."""
     classes: tuple[URIRef, ...] = ()
     """The classes, if they are a sample of their instances. Empty for all instances of all classes."""
 
@@ -271,6 +269,8 @@ class Instances:
     """The share of a class's instances that are in the sample. Empty if it is no sample."""
     limit: int = 0
     """How many instances of a class are in the sample at most. 0 if it is no sample."""
+    are_iris: bool = False
+    """Whether it is known that nothing with a class is a blank node."""
 
     @property
     def is_sample(self) -> bool:
@@ -359,9 +359,9 @@ class PropertyCollector:
                 # A row without a predicate, of an instance that has none, is left out.
                 fact = f"OPTIONAL {{ {fact} }}"
             else:
-                fact = queries.read_first("?v ?p ?o", fact)
+                fact = queries.read_first("?v ?p", fact)
             counts = "(COUNT(DISTINCT ?v) AS ?things) (COUNT(*) AS ?n)"
-            rows += queries.select_grouped("?c ?p", counts, f"{part.quick} {fact}")
+            rows += queries.select_grouped("?c ?p", counts, f"{part.pattern} {fact}")
             if queries.failed > failed_before:
                 self.not_surveyed.update(part.classes)
                 if not instances.is_sample:
@@ -414,10 +414,13 @@ class PropertyCollector:
             if not self.instances.is_sample:
                 value_class = self.queries.read_first("?o ?k", value_class)
             # Oxigraph looks up the text of a value for each of these functions.
+            is_known = "BOUND(?tag)"
+            if self.instances.are_iris:
+                is_known = "BOUND(?k) || BOUND(?tag)"
             kinds = (
                 "BIND(IF(BOUND(?k), ?none, LANG(?o)) AS ?tag)"
                 ' BIND(IF(?tag = "", DATATYPE(?o), ?none) AS ?type)'
-                " BIND(IF(BOUND(?tag), ?none, isBlank(?o)) AS ?blank)"
+                f" BIND(IF({is_known}, ?none, isBlank(?o)) AS ?blank)"
             )
         query = (
             f"SELECT {keys} ({triples} AS ?n) ({distinct} AS ?d) ?k ?type ?tag"
@@ -553,7 +556,7 @@ class PropertyCollector:
         def write(some: Sequence[tuple[URIRef, URIRef]]) -> str:
             """Return the query for the values of some pairs."""
             listed = values_table("?c ?p", some)
-            instances = self.instances.parts[0].quick
+            instances = self.instances.parts[0].pattern
             fact = "?v ?p ?o"
             if not self.queries.kg.remote:
                 predicates = dict.fromkeys(predicate for _, predicate in some)

@@ -178,6 +178,41 @@ def watch_queries(
     return asked
 
 
+LABELLED = """
+@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+:a a :Ship, :Wreck ; rdfs:label "A"@en, "Ah"@en . :b a :Ship ; rdfs:label "B"@en . [] a :Ship ; rdfs:label "C"@en .
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "languages", "unlabelled", "is_asked"),
+    [
+        ("", {"en": 2}, 0, False),
+        (":d a :Wreck .", {"en": 2}, 1, True),
+        (':d a :Wreck ; rdfs:label "D" .', {"en": 2, "": 1}, 0, True),
+        (":b rdfs:label :d . :d a [] .", {"en": 2, "": 1}, 0, True),
+    ],
+)
+def test_labels_are_counted_by_a_query_unless_each_thing_has_one_in_the_same_language(
+    more: str,
+    languages: dict[str, int],
+    unlabelled: int,
+    is_asked: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kg = films(LABELLED + more)
+    asked = watch_queries(kg, monkeypatch, lambda query, select: select(query))
+    seen = SurveyBuilder(kg).build()
+    assert (dict(seen.languages), seen.unlabelled) == (languages, unlabelled)
+    assert any("AS ?tag" in query and "?label" in query for query in asked) == is_asked
+
+
+def test_values_with_a_class_are_told_apart_by_whether_they_are_blank_nodes() -> None:
+    seen = SurveyBuilder(films(f"{LABELLED} :a :near :b , [ a :Ship ] .")).build()
+    values = uses_of(seen, "Wreck")["near"].values
+    assert {(each.triples, each.examples) for each in values} == {(1, ()), (1, (iri("b"),))}
+
+
 def test_labels_of_classes_are_not_subtracted_from_those_of_some_instances() -> None:
     labelled_classes = ':Crane rdfs:label "crane"@en . :Machine rdfs:label "machine" .'
     seen = SurveyBuilder(films(SHOP + labelled_classes), [iri("Tractor")]).build()
