@@ -19,7 +19,7 @@ from pathlib import Path
 from threading import Lock
 from typing import NamedTuple, TypeVar
 
-from rdflib import OWL, RDFS, URIRef
+from rdflib import OWL, RDF, RDFS, URIRef
 
 from kgwb import disk
 from kgwb.errors import GraphError
@@ -684,7 +684,10 @@ class SurveyBuilder:
         for surveyed in chain.from_iterable(properties.values()):
             if surveyed.predicate in self.kg.vocabulary.labels:
                 for values in surveyed.values:
-                    counts[values.sort.partition("@")[2]] += values.triples
+                    language = ""
+                    if values.of == RDF.langString:
+                        language = values.sort.partition("@")[2]
+                    counts[language] += values.triples
         return counts
 
     def _are_labelled(self, sizes: Mapping[URIRef, int], properties: ClassProperties) -> bool:

@@ -191,6 +191,7 @@ LABELLED = """
         (":d a :Wreck .", {"en": 2}, 1, True),
         (':d a :Wreck ; rdfs:label "D" .', {"en": 2, "": 1}, 0, True),
         (":b rdfs:label :d . :d a [] .", {"en": 2, "": 1}, 0, True),
+        (':d a :Wreck ; rdfs:label "D"^^<http://e/x@en> .', {"en": 2, "": 1}, 0, True),
     ],
 )
 def test_labels_are_counted_by_a_query_unless_each_thing_has_one_in_the_same_language(
