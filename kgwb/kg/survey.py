@@ -329,7 +329,7 @@ class SurveyBuilder:
             return survey
         members = f"{values_table('?m ?c', pairs)} ?v ({self.queries.types}) ?m"
         pattern = f"{{ SELECT DISTINCT ?v ?c WHERE {{ {members} }} }}"
-        part = InstancePart(pattern)
+        part = InstancePart(pattern, pattern)
         properties = PropertyCollector(self.queries, Instances((part,), {})).collect()
         overlapping = []
         for iri, used in sorted(properties.items()):
@@ -448,13 +448,17 @@ class SurveyBuilder:
         number = self._count_untyped(used)
         if number > 0:
             sizes[UNTYPED_CLASS] = number
-        return Instances((InstancePart(self._pattern_of_all(has_untyped=number > 0)),), {})
-
-    def _pattern_of_all(self, *, has_untyped: bool) -> str:
-        """Return a pattern of all instances ?v of each class ?c that is not hidden."""
-        is_class = "isIRI(?c) && "
+        pattern = self._pattern_of_all("isIRI(?c) && ", has_untyped=number > 0)
+        quick = pattern
         if self.classes_are_iris:
-            is_class = ""
+            quick = self._pattern_of_all("", has_untyped=number > 0)
+        return Instances((InstancePart(pattern, quick),), {})
+
+    def _pattern_of_all(self, is_class: str, *, has_untyped: bool) -> str:
+        """Return a pattern of all instances ?v of each class ?c that is not hidden.
+
+        ``is_class`` is a further condition for classes.
+        """
         hidden = ", ".join(map(n3, (*self.schema_classes, OWL.NamedIndividual)))
         types = self.queries.types
         pattern = f"{{ ?v ({types}) ?c FILTER({is_class}?c NOT IN ({hidden})) }}"
@@ -492,7 +496,7 @@ class SurveyBuilder:
         if instances.is_sample:
             return None
         self.queries.part = "the number of things"
-        things = f"{instances.parts[0].pattern} FILTER(isIRI(?v))"
+        things = f"{instances.parts[0].quick} FILTER(isIRI(?v))"
         return self.queries.count(DISTINCT_VERTICES, things)
 
     def _sample_instances(self, sizes: dict[URIRef, int]) -> Instances:
@@ -664,7 +668,7 @@ class SurveyBuilder:
         if things is not None and len(counts) == 1 and self._are_labelled(sizes, properties):
             return 0, tuple((language, things) for language in counts)
 
-        instance = f"{instances.parts[0].pattern} FILTER(isIRI(?v))"
+        instance = f"{instances.parts[0].quick} FILTER(isIRI(?v))"
         label = self.queries.read_first("?v ?label", f"?v ({self.queries.labels}) ?label")
         tag = f'BIND(IF(BOUND(?label), LANG(?label), "{NO_LABEL}") AS ?tag)'
         pattern = f"{instance} OPTIONAL {{ {label} }} {tag}"
@@ -754,7 +758,7 @@ def _parts_of_sample(
     for pairs in filter(None, batches):
         classes = dict.fromkeys(class_iri for _, class_iri in pairs)
         pattern = values_table("?v ?c", pairs)
-        parts.append(InstancePart(pattern, tuple(classes)))
+        parts.append(InstancePart(pattern, pattern, tuple(classes)))
     return tuple(parts)
 
 

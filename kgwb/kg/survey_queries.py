@@ -254,7 +254,9 @@ class InstancePart:
     """Instances that one query looks at."""
 
     pattern: str
-    """Binds each instance to ?v, and its class to ?c."""
+    """Binds each instance to ?v, and its class to ?c. By its conditions Oxigraph comes upon examples."""
+    quick: str
+    """The same, without a condition that is known to be true: it takes longer than the rest."""
     classes: tuple[URIRef, ...] = ()
     """The classes, if they are a sample of their instances. Empty for all instances of all classes."""
 
@@ -361,7 +363,7 @@ class PropertyCollector:
             else:
                 fact = queries.read_first("?v ?p", fact)
             counts = "(COUNT(DISTINCT ?v) AS ?things) (COUNT(*) AS ?n)"
-            rows += queries.select_grouped("?c ?p", counts, f"{part.pattern} {fact}")
+            rows += queries.select_grouped("?c ?p", counts, f"{part.quick} {fact}")
             if queries.failed > failed_before:
                 self.not_surveyed.update(part.classes)
                 if not instances.is_sample:
@@ -556,7 +558,7 @@ class PropertyCollector:
         def write(some: Sequence[tuple[URIRef, URIRef]]) -> str:
             """Return the query for the values of some pairs."""
             listed = values_table("?c ?p", some)
-            instances = self.instances.parts[0].pattern
+            instances = self.instances.parts[0].quick
             fact = "?v ?p ?o"
             if not self.queries.kg.remote:
                 predicates = dict.fromkeys(predicate for _, predicate in some)
