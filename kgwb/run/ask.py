@@ -82,7 +82,7 @@ THOUGHTS_OR_JSON = re.compile(
     rf"(?P<begin>{THOUGHTS_BEGIN})|(?P<end>{THOUGHTS_END})|[{{\[]", re.IGNORECASE
 )
 """Where thoughts begin or end in a reply, or JSON may begin."""
-NOTHING_MORE = re.compile(rf"[`\s]*(?:{THOUGHTS_END})?[`\s]*", re.IGNORECASE)
+NOTHING_MORE = re.compile(rf"[`\s]*+(?:{THOUGHTS_END})?[`\s]*+", re.IGNORECASE)
 MAX_JSON_WORK = 2_000_000
 """How much is done in vain to find the JSON in a reply, in characters that are read.
 

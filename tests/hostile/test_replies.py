@@ -408,6 +408,7 @@ def test_a_reply_of_any_depth_is_judged() -> None:
         "{" + '"label": "a", ' * 70_000 + '"label": "Arrival"}',
         "\\" * 1_000_000,
         '"' * 1_000_000,
+        '{"number": 1}' + "\n" * 300_000 + "x",
         '{"number": ' + "9" * 1_000_000 + "}",
     ],
     ids=lambda text: f"{text[:12]}...",
