@@ -115,6 +115,7 @@ from kgwb.llm.rules.words import (
     DETERMINERS,
     FILLERS,
     FUNCTION_WORDS,
+    MEN,
     PERSON_NOUNS,
     PERSONAL_PRONOUNS,
     POLITE_SUBJECTS,
@@ -123,6 +124,7 @@ from kgwb.llm.rules.words import (
     PRONOUNS,
     RELATIVES,
     WH_WORDS,
+    WOMEN,
     Mention,
     Token,
     bracketed_mentions,
@@ -283,6 +285,7 @@ if TYPE_CHECKING:
         find_kind,
         has_said,
         is_called,
+        name_ends,
     )
     from kgwb.llm.rules.reading import (
         can_be_answered,
@@ -349,6 +352,7 @@ __all__ = [
     "MAX_ROWS",
     "MAX_SUMMARY_PARTS",
     "MAX_TRIPLES_PER_VALUE",
+    "MEN",
     "NAME_SEPARATOR",
     "NOT_IN_GRAPH",
     "NOT_UNDERSTOOD",
@@ -369,6 +373,7 @@ __all__ = [
     "TIME_AND_PLACE_WORDS",
     "UNLIMITED",
     "WH_WORDS",
+    "WOMEN",
     "Agent",
     "AgentKind",
     "AgentSpec",
@@ -557,6 +562,7 @@ __all__ = [
     "mark_changed_words",
     "muted_text",
     "n3",
+    "name_ends",
     "name_from_iri",
     "name_members",
     "names_unit",
@@ -663,7 +669,9 @@ _IMPORTED_ON_USE = {
     "kgwb.kg.survey_records": "ClassGroup Survey",
     "kgwb.kg.survey_text": "SurveyWriter writer_of_survey",
     "kgwb.llm.rules.classes": "CLASS_RELATION name_members",
-    "kgwb.llm.rules.predicates": "fetch_classes_of_graph find_gender find_kind has_said is_called",
+    "kgwb.llm.rules.predicates": (
+        "fetch_classes_of_graph find_gender find_kind has_said is_called name_ends"
+    ),
     "kgwb.llm.rules.reading": ("can_be_answered find_unread ground_question read_with_doubts"),
     "kgwb.show.answers": (
         "render_answer_parts render_query_block render_text render_texts with_unique_names"

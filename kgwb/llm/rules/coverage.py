@@ -87,11 +87,7 @@ REQUIREMENT = re.compile(
 )
 """Asks what somebody must be: "how tall do you have to be to", "how old must one be"."""
 LIMIT_WORDS = en.word_list("limits")
-FORMERLY = "formerly"
-"""How "before" at the end of a question is read: "who coached X before"."""
 PEOPLE = frozenset(("people", "persons"))
-PAST_WORDS = en.word_list("past")
-"""Words of a predicate for what was and is no longer: "former club"."""
 SIGNS_OF_PAST = en.word_list("signs_of_past")
 """Words of a question for what was."""
 LIKE_CLASS_SIMILARITY = 0.38
@@ -100,6 +96,12 @@ PASSING_TIMES = en.word_list("passing_times")
 TIME_PLACE_OR_SHARING = en.TIME_WORDS | en.PLACE_WORDS | SHARING_WORDS
 DIRECT = "direct"
 """As an adjective it asks for nothing more: every triple says something direct."""
+
+
+def _as_said(words: Sequence[str]) -> str:
+    """Return words as a person says them: the grammar reads two of them as others."""
+    said = {ORIGIN_VERB: "from", en.FORMERLY: "before"}
+    return " ".join(said.get(word, word) for word in words)
 
 
 class Coverage(QuestionWords):
@@ -158,7 +160,9 @@ class Coverage(QuestionWords):
             if self._may_be_left_out(position):
                 left_out.append(position)
             else:
-                reasons.append(f"nothing in the query stands for “{self.words[position]}”")
+                reasons.append(
+                    f"nothing in the query stands for “{_as_said([self.words[position]])}”"
+                )
         if reasons:
             return Unread(reasons)
         if self.reading.kind == "boolean":
@@ -187,13 +191,14 @@ class Coverage(QuestionWords):
 
     def _leads_to_former(self) -> bool:
         """Return whether the chosen predicates lead to what was and is no longer: "former club"."""
-        return all(not PAST_WORDS.isdisjoint(words_of(name)) for name in self.chosen_names)
+        return all(not en.PAST_WORDS.isdisjoint(words_of(name)) for name in self.chosen_names)
 
     def _find_unsaid_past(self) -> list[str]:
         """Return the doubt that the chosen predicate is "former club", if the question does not ask for the past."""
         if not self._leads_to_former() or self.kind == "a time":
             return []
-        if not (PAST_WORDS | SIGNS_OF_PAST).isdisjoint(self.words):
+        said = chain.from_iterable(map(words_of, self.words))  # the ex-wife
+        if not (en.PAST_WORDS | SIGNS_OF_PAST).isdisjoint(said):
             return []
         return self._taken_as_chosen(self.content_words)
 
@@ -286,7 +291,7 @@ class Coverage(QuestionWords):
 
     def _taken_as_chosen(self, words: Sequence[str]) -> list[str]:
         """Return the doubt that words were read as the chosen predicate."""
-        return [f"“{' '.join(words)}” was read as “{self.chosen_names[0]}”"]
+        return [f"“{_as_said(words)}” was read as “{self.chosen_names[0]}”"]
 
     def _find_unsaid_kind(self) -> list[str]:
         """Return the doubt that a predicate is not just what is said, where others lead to the same class.
@@ -328,9 +333,7 @@ class Coverage(QuestionWords):
 
     def _doubt_of(self, position: int) -> str:
         """Return the sentence that says how a word that may be left out was taken."""
-        word = self.words[position]
-        if word == ORIGIN_VERB:
-            word = "from"
+        word = _as_said([self.words[position]])
         kin = self._find_kin_name(position)
         return f"“{word}” was read as “{kin}”" if kin else f"“{word}” was not read"
 
@@ -360,7 +363,7 @@ class Coverage(QuestionWords):
         """
         word = self.words[position]
         is_read = self.is_lookup or self.reading.kind == "boolean"
-        if not is_read or is_comparing(word) or word == FORMERLY:
+        if not is_read or is_comparing(word) or word == en.FORMERLY:
             return False
         if self._find_kin_name(position):
             return True
@@ -507,7 +510,7 @@ class Coverage(QuestionWords):
         looked at. A comparing word or superlative must stand in the name of a predicate.
         """
         word = self.words[position]
-        if word == FORMERLY:
+        if word == en.FORMERLY:
             return self.is_lookup and self._leads_to_former()
         is_owner = self.word_at(position - 1) == "whose" and self._is_own_class(word)
         if is_comparing(word) or is_owner:  # whose boat is X
@@ -685,8 +688,11 @@ class Coverage(QuestionWords):
         return Unread(reasons)
 
     def _find_only_number(self) -> Unread:
-        """Return the reason that the question asks which workers there are, and their number was found, if so."""
-        if "many" in self.words:
+        """Return the reason that the question asks which workers there are, and their number was found, if so.
+
+        "What sales did X have" asks for a number.
+        """
+        if "which" not in self.words:
             return Unread()
         for position in self.positions:
             noun = self.words[position]

@@ -28,6 +28,7 @@ from kgwb.llm.rules.words import (
     are_kin,
     find_labelled,
     has_word_of_stem,
+    have_same_relation,
     kept_by_graph,
     leads_to_agent,
     singularize,
@@ -663,15 +664,30 @@ def has_said(kg: Graph, name: str, words: Iterable[str]) -> bool:
     return not stems_of(names).isdisjoint(map(stem, words))
 
 
+def name_ends(kg: Graph, name: str, noun: str) -> list[str]:
+    """Return the names of the things that the predicates of a thing lead to whose names say a noun: "sister"."""
+    vertices = find_labelled(kg, name)
+    said = []
+    for predicate in fetch_predicates(kg, vertices):
+        if has_word_of_stem(predicate.name, noun) or have_same_relation(noun, predicate.name):
+            said.append(predicate)
+    return list(kg.names(things_at(kg, vertices, said)).values())
+
+
 GENDER_NAMES = ("gender", "sex")
 """Names of the predicates of a person's gender."""
 
 
 @kept_by_graph
 def find_gender(kg: Graph, name: str) -> str:
-    """Return "she" or "he", as the graph says of the gender of a person; "" if it does not."""
+    """Return "she" or "he", as the graph says of the gender of a person; "" if it does not.
+
+    Somebody's "sister" is a woman, too.
+    """
     vertices = find_labelled(kg, name)
     for predicate in fetch_predicates(kg, vertices):
+        if predicate.is_incoming and predicate.name in en.WOMEN | en.MEN:
+            return "she" if predicate.name in en.WOMEN else "he"
         if predicate.name in GENDER_NAMES:
             for gender in fetch_ends(kg, vertices, predicate)[:1]:
                 names = _names_in(kg, [(gender,)])

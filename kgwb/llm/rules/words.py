@@ -61,8 +61,15 @@ QUESTION_WORDS = word_list("asking")
 """Words that ask for the noun after them: "which", "whose", "how many"."""
 TIME_WORDS = word_list("times")
 PLACE_WORDS = word_list("places")
+WOMEN = word_list("women")
+MEN = word_list("men")
+"""Relatives who are men, beside WOMEN."""
 PERSON_NOUNS = word_list("persons")
 """Words for somebody of whom no more is said: "the guy who". "Women" says more."""
+FORMERLY = "formerly"
+"""How "before" at the end of a question is read: "who coached X before"."""
+PAST_WORDS = word_list("past")
+"""Words in the name of a predicate for what was and is no longer: "former club"."""
 EVENTS = word_list("events")
 """Nouns for events that have a time and a place: "birth", "publication"."""
 PERSONAL_PRONOUNS = word_list("personal")

@@ -8,6 +8,7 @@ from typing import Any
 
 from kgwb.build import (
     AUXILIARIES,
+    MEN,
     NOT_UNDERSTOOD,
     PERSON_NOUNS,
     PERSONAL_PRONOUNS,
@@ -15,6 +16,7 @@ from kgwb.build import (
     PROFESSIONS,
     PRONOUNS,
     WH_WORDS,
+    WOMEN,
     Embeddings,
     Graph,
     Mention,
@@ -33,6 +35,7 @@ from kgwb.build import (
     is_called,
     is_verb,
     leads_to_agent,
+    name_ends,
     name_members,
     read_with_doubts,
     tokenize,
@@ -44,8 +47,6 @@ from kgwb.systems.chatty_kg.relation_linking import OVER_NODE
 
 POSSESSIVE_PRONOUNS = ("his", "her", "its", "their")
 GENDER_OF_PRONOUN = {"she": "she", "her": "she", "he": "he", "him": "he", "his": "he"}
-WOMEN = frozenset("wife mother sister daughter aunt niece grandmother".split())
-MEN = frozenset("husband father brother son uncle nephew grandfather".split())
 NOT_CALLED = re.compile(rf"she .*\b({'|'.join(MEN)})\b|he .*\b({'|'.join(WOMEN)})\b")
 """A pronoun before a question that names a relative of the other gender."""
 ASKS_WHETHER_HAS = re.compile(
@@ -666,7 +667,7 @@ def _find_referents(dialogue: Dialogue, kind: str, kg: Graph, pronoun: str = "")
     for turn in reversed(dialogue):
         had = _find_what_one_has(turn, kind, gender, kg)
         if had:
-            return [[had]]
+            return had
         said = _select_said(turn, kind, gender, kg)
         if said is None:
             return []
@@ -722,20 +723,21 @@ def _select_said(turn: TurnData, kind: str, gender: str, kg: Graph) -> Names | N
     return _without_other_gender(turn["answers"], gender, kg)
 
 
-def _find_what_one_has(turn: TurnData, kind: str, gender: str, kg: Graph) -> str:
-    """Return "X's sister" if a turn was about her, and a pronoun stands for her and not for X; else "".
+def _find_what_one_has(turn: TurnData, kind: str, gender: str, kg: Graph) -> list[Names]:
+    """Return X's sister if a turn was about her, and a pronoun stands for her and not for X; else [].
 
     It asked something of her, or found that X has one: a relative, or anything else. ``kind`` and ``gender``
-    are those of the pronoun.
+    are those of the pronoun. The name of the only sister comes second: it can stand where "X's sister" is
+    not read.
     """
     asked = ASKS_WHETHER_HAS.fullmatch(turn["question"])
     if asked and list(turn["answers"]) != ["true"]:
-        return ""
+        return []
     if asked is None and not _asks_for_person(turn["question"]):
         names = "|".join(map(re.escape, turn.get("about") or _names_in(turn["question"], kg)))
         asked = re.search(RELATIVE_OF.format(names), turn["question"]) if names else None
     if asked is None:
-        return ""
+        return []
     owner, had = asked["owner"], asked["had"].casefold()
     is_of_person = find_kind(kg, owner) == "person"
     if had in WOMEN | MEN:
@@ -746,7 +748,12 @@ def _find_what_one_has(turn: TurnData, kind: str, gender: str, kg: Graph) -> str
         stands_for_it = leads_to_agent(had) and not is_of_person
     else:
         stands_for_it = is_of_person and not leads_to_agent(had)
-    return f"{owner}'s {had}" if stands_for_it else ""
+    if not stands_for_it:
+        return []
+    called = [f"{owner}'s {had}"]
+    ends = name_ends(kg, owner, had)
+    is_known = len(ends) == 1 and find_gender(kg, ends[0]) == gender
+    return [called, ends] if is_known else [called]
 
 
 def _select_fitting(
