@@ -505,7 +505,7 @@ def with_display_names(
 ) -> AnswerType:
     """Return a copy of an answer with new ``names``: one for each IRI of its values and support.
 
-    The graph is asked for them, unless ``known`` has them. They are pairs of IRI and name,
+    The graph is asked for them, unless ``known`` has all of them. They are pairs of IRI and name,
     sorted by IRI, and replace the earlier ones.
     """
     terms = set(chain.from_iterable(answer.support))
@@ -513,7 +513,7 @@ def with_display_names(
         terms.update(value.terms)
     iris = [term for term in terms if isinstance(term, URIRef)]
     iris.sort(key=str)  # comparing texts is far faster than comparing URIRefs
-    if known is None:
+    if known is None or not all(iri in known for iri in iris):
         known = kg.names(iris)
     names = tuple((iri, known[iri]) for iri in iris)
     return replace(answer, names=names)
@@ -685,7 +685,7 @@ def read_values(
     with its units. With ``merges_forms``, values that differ in language, datatype or spelling only
     are one value. So is a member that stands in a list several times. Remarks say so. If nothing but empty containers
     was found, the answer is a text that says so. The graph is asked about blank nodes, if there are
-    any, and for names unless ``known`` has them.
+    any, and for names unless ``known`` has all of them.
     """
     answer = with_display_names(kg, answer, known)
     terms = set(chain(*answer.support, *(value.terms for value in answer.values)))
