@@ -127,7 +127,7 @@ class Replay(ChatModel):
         """
         content = request.recorded_content()
         with self._lock:
-            replies = self._find(content)
+            replies = self._find(content) or self._find_by_json(content)
             if not replies:
                 raise NotRecordedError(
                     f"the recording {self.name!r} has no reply to this request of {request.task}"
@@ -139,19 +139,18 @@ class Replay(ChatModel):
             return replies[0]
 
     def _find(self, content: JsonObject) -> list[ChatReply]:
-        """Return the replies to a request; for one that is not recorded, a new list.
-
-        Requests are equal if their JSON is: a tuple that a system gave was recorded as a list.
-        """
-        same_text = self._recorded.get(_last_text(content), ())
-        for recorded, replies in same_text:
+        """Return the replies to a request; for one that is not recorded, a new list."""
+        for recorded, replies in self._recorded.get(_last_text(content), ()):
             if recorded == content:
                 return replies
-        if same_text:
-            encoded = encode_canonical(content)
-            for recorded, replies in same_text:
-                if encode_canonical(recorded) == encoded:
-                    return replies
+        return []
+
+    def _find_by_json(self, content: JsonObject) -> list[ChatReply]:
+        """Return the replies to a request with the same JSON: a tuple that a system gave was recorded as a list."""
+        encoded = encode_canonical(content)
+        for recorded, replies in self._recorded.get(_last_text(content), ()):
+            if encode_canonical(recorded) == encoded:
+                return replies
         return []
 
     def _describe_nearest(self, content: JsonObject) -> str:

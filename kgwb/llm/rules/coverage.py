@@ -190,8 +190,8 @@ class Coverage(QuestionWords):
         )
 
     def _leads_to_former(self) -> bool:
-        """Return whether the chosen predicates lead to what was and is no longer: "former club"."""
-        return all(not en.PAST_WORDS.isdisjoint(words_of(name)) for name in self.chosen_names)
+        """Return whether all chosen predicates lead to what was and is no longer: "former club"."""
+        return all(map(en.leads_to_former, self.chosen_names))
 
     def _find_unsaid_past(self) -> list[str]:
         """Return the doubt that the chosen predicate is "former club", if the question does not ask for the past."""

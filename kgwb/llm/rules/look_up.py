@@ -318,9 +318,7 @@ class LookUp(QuestionWords):
         self.vertices = vertices
         predicates = fetch_predicates(kg, vertices)
         if en.FORMERLY in words:  # who owned X before: the "former owner"
-            former = [
-                each for each in predicates if not en.PAST_WORDS.isdisjoint(words_of(each.name))
-            ]
+            former = [each for each in predicates if en.leads_to_former(each.name)]
             predicates = former or predicates
         self.predicates: Predicates = [
             each for each in predicates if not leads_elsewhere(each.name, words)

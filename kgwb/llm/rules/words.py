@@ -839,6 +839,11 @@ def leads_to_agent(name: str) -> bool:
     return last_word == "by" or _is_agent_noun(singularize(last_word))
 
 
+def leads_to_former(name: str) -> bool:
+    """Return whether a relation leads to what was and is no longer: "former club"."""
+    return not PAST_WORDS.isdisjoint(words_of(name))
+
+
 def leads_elsewhere(name: str, words: Words) -> bool:
     """Return whether a name leads to another end of a verb than words say: "sold to", and "sold by"."""
     verb, *end = words_of(name)
